@@ -1,0 +1,45 @@
+"""Every error code of the contract (api.md section 12): its status, its title, and whether to send the call again.
+
+The server's `app/errors.py` and the client's exceptions are both built from this one table.
+"""
+
+from typing import NamedTuple
+
+
+class ProblemType(NamedTuple):
+    """One row of the table: HTTP status, title, and whether the same call may succeed later."""
+
+    status: int
+    title: str
+    retryable: bool = False
+
+
+PROBLEMS: dict[str, ProblemType] = {
+    "bad-request": ProblemType(400, "The request could not be read"),
+    "forbidden": ProblemType(403, "Not allowed from here"),
+    "route-not-found": ProblemType(404, "No such route"),
+    "partition-not-found": ProblemType(404, "No such partition"),
+    "sample-not-found": ProblemType(404, "No such sample"),
+    "key-not-found": ProblemType(404, "No such key"),
+    "field-not-found": ProblemType(404, "No such field"),
+    "method-not-allowed": ProblemType(405, "Method not allowed"),
+    "not-acceptable": ProblemType(406, "No acceptable form"),
+    "partition-conflict": ProblemType(409, "The partition has other settings"),
+    "dtype-conflict": ProblemType(409, "The field has another dtype or rank"),
+    "kind-conflict": ProblemType(409, "The field is of another kind"),
+    "group-conflict": ProblemType(409, "The sample is in another group"),
+    "partition-cleared": ProblemType(410, "The partition was deleted"),
+    "sample-cleared": ProblemType(410, "The sample was cleared"),
+    "precondition-failed": ProblemType(412, "Changed meanwhile"),
+    "body-too-large": ProblemType(413, "Body too large"),
+    "unsupported-media-type": ProblemType(415, "Unsupported media type"),
+    "invalid-request": ProblemType(422, "The request is not valid"),
+    "duplicate-keys": ProblemType(422, "A key stands twice"),
+    "duplicate-indexes": ProblemType(422, "An index stands twice"),
+    "too-many-samples": ProblemType(429, "The partition is full", retryable=True),
+    "too-many-waiting": ProblemType(429, "Too many waiting calls", retryable=True),
+    "internal": ProblemType(500, "Internal error"),
+    "overloaded": ProblemType(503, "Overloaded", retryable=True),
+    "not-ready": ProblemType(503, "Not ready", retryable=True),
+    "journal-unavailable": ProblemType(503, "The journal cannot be written", retryable=True),
+}

@@ -1,0 +1,290 @@
+"""What the service answers: one Struct per reply. Columns stay JSON bytes (`msgspec.Raw`) on both sides of the wire.
+
+Clients ignore members they do not know, so these do not forbid unknown ones. `UNSET` is a member that is not there.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from .types import (
+    BitArray,
+    BitColumn,
+    BitRows,
+    CellColumn,
+    GroupColumn,
+    IndexArray,
+    KeyColumn,
+    MetaColumn,
+    ShapeColumn,
+    SizeColumn,
+)
+
+Revision = Annotated[int, Meta(ge=0)]
+State = Literal["open", "sealed"]
+
+
+class Reply(Struct, kw_only=True):
+    """Base of all reply bodies."""
+
+
+class FieldOut(Reply, omit_defaults=True):
+    """A field's schema in batch meta: of `shape`, `shapes` and `lengths` the one that applies."""
+
+    kind: Literal["tensor", "object"]
+    dtype: str | UnsetType = UNSET
+    ragged: bool | UnsetType = UNSET
+    shape: list[int] | None | UnsetType = UNSET
+    shapes: ShapeColumn | UnsetType = UNSET
+    lengths: SizeColumn | UnsetType = UNSET
+
+
+class FieldSummary(Reply, omit_defaults=True):
+    """A field of a partition, and for how many of its rows it is produced."""
+
+    kind: Literal["tensor", "object"]
+    produced: int
+    dtype: str | UnsetType = UNSET
+    ragged: bool | UnsetType = UNSET
+    shape: list[int] | None | UnsetType = UNSET
+
+
+class TaskSummary(Reply):
+    """Counts of one consumer: consumed since its last reset; leased and dead rows now."""
+
+    consumed: int
+    leased: int
+    dead: int
+
+
+class Partition(Reply):
+    partition_id: str
+    revision: Revision
+    state: State
+    created_at: str
+    expected_samples: int | None
+    max_samples: int | None
+    max_attempts: int
+    num_samples: int
+    num_fields: int
+    fields: dict[str, FieldSummary]
+    tasks: dict[str, TaskSummary]
+
+
+class PartitionLine(Reply):
+    partition_id: str
+    state: State
+    num_samples: int
+    num_fields: int
+    revision: Revision
+    created_at: str
+
+
+class Partitions(Reply):
+    partitions: list[PartitionLine]
+    next_cursor: str | None
+
+
+class DeletedPartition(Reply):
+    partition_id: str
+    revision: Revision
+    cleared_samples: int
+
+
+class BatchMeta(Reply, omit_defaults=True):
+    """The description of a list of rows (api.md section 6); every column has one value per row, in row order."""
+
+    partition_id: str
+    revision: Revision
+    size: int
+    is_ready: bool
+    global_indexes: IndexArray
+    fields: list[str]
+    missing_fields: list[str]
+    production_status: BitArray
+    keys: KeyColumn | UnsetType = UNSET
+    group_ids: GroupColumn | UnsetType = UNSET
+    field_schema: dict[str, FieldOut] | UnsetType = UNSET
+    custom_meta: MetaColumn | UnsetType = UNSET
+    backend_meta: dict[str, CellColumn] | UnsetType = UNSET
+    field_status: dict[str, BitColumn] | UnsetType = UNSET
+    missing_keys: list[str] | UnsetType = UNSET
+    next_cursor: str | None | UnsetType = UNSET
+    created: int | UnsetType = UNSET
+
+
+class Produced(Reply):
+    partition_id: str
+    revision: Revision
+    global_indexes: IndexArray
+    created: int
+
+
+class PatchedCustomMeta(Reply):
+    partition_id: str
+    revision: Revision
+
+
+class PatchedBackendMeta(Reply):
+    partition_id: str
+    revision: Revision
+    global_indexes: IndexArray
+
+
+class BackendMeta(Reply):
+    partition_id: str
+    revision: Revision
+    global_indexes: IndexArray
+    backend_meta: dict[str, CellColumn]
+    missing_keys: list[str]
+    missing_fields: list[str]
+    next_cursor: str | None
+
+
+class ProductionStatus(Reply):
+    partition_id: str
+    revision: Revision
+    global_indexes: IndexArray
+    fields: list[str]
+    production_status: BitRows
+    next_cursor: str | None
+
+
+class FoundKeys(Reply):
+    partition_id: str
+    revision: Revision
+    keys: list[str | None]
+
+
+class KeyLine(Reply):
+    key: str
+    global_index: int
+    custom_meta: Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
+    revision: Revision
+
+
+class KeyList(Reply):
+    partition_id: str
+    revision: Revision
+    keys: list[KeyLine]
+    next_cursor: str | None
+
+
+class DeletedSamples(Reply):
+    partition_id: str
+    revision: Revision
+    cleared: int
+    skipped_clearing: list[int]
+
+
+class ClaimInfo(Reply):
+    """What was handed out. `ack` says when the rows count as consumed: on dispatch, at once."""
+
+    claim_id: str
+    task: str
+    ack: Literal["on_dispatch"]
+    worker: str | None
+
+
+class Blocking(Reply, omit_defaults=True):
+    """One reason why rows are not handed out, how many rows it holds back, and up to ten of them."""
+
+    reason: str
+    count: int
+    global_indexes: list[int]
+    field: str | UnsetType = UNSET
+    group_ids: list[str | int] | UnsetType = UNSET
+
+
+class Claimed(Reply):
+    """201: a claim and its batch."""
+
+    partition_id: str
+    revision: Revision
+    claim: ClaimInfo
+    batch: BatchMeta
+
+
+class NotClaimed(Reply):
+    """200: nothing was handed out, and why."""
+
+    partition_id: str
+    revision: Revision
+    claim: None
+    batch: BatchMeta
+    ready: int
+    wanted: int
+    done: bool
+    blocking: list[Blocking]
+
+
+class Consumption(Reply, omit_defaults=True):
+    partition_id: str
+    revision: Revision
+    consumed: int
+    leased: int
+    dead: int
+    total: int
+    done: bool
+    global_indexes: IndexArray | UnsetType = UNSET
+    consumption_status: BitArray | UnsetType = UNSET
+    next_cursor: str | None | UnsetType = UNSET
+
+
+class ResetConsumption(Reply):
+    partition_id: str
+    revision: Revision
+    reset: int
+
+
+class Health(Reply):
+    status: Literal["ok"]
+
+
+class Readiness(Reply):
+    status: Literal["ready"]
+
+
+class Limits(Reply):
+    """What one call may ask for. Sizes in bytes."""
+
+    max_rows: int
+    max_body_bytes: int
+    max_cell_bytes: int
+    max_depth: int
+    max_page: int
+    max_wait_s: int
+    max_waiting_per_client: int
+
+
+class Server(Reply):
+    name: str
+    version: str
+    api: str
+    device: str
+    durability: Literal["memory", "wal", "replicated"]
+    epoch: int
+    revision: Revision
+    started_at: str
+    limits: Limits
+
+
+class ProblemError(Reply):
+    loc: str
+    msg: str
+
+
+class Problem(Reply, omit_defaults=True):
+    """RFC 9457 problem details; `code` is the stable name, `detail` says what to change."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    retryable: bool
+    request_id: str
+    errors: list[ProblemError] | UnsetType = UNSET
+    global_indexes: list[int] | UnsetType = UNSET
+    keys: list[str] | UnsetType = UNSET
+    fields: list[str] | UnsetType = UNSET

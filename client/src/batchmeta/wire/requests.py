@@ -1,0 +1,203 @@
+"""What a caller may send: one Struct per operation, named after its verb. Unknown members are refused by the decoder.
+
+`None` for an optional member means absent. A *selector* is at most one of `global_indexes` and `keys`.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from .types import (
+    Cells,
+    Dtype,
+    FieldName,
+    FieldNames,
+    GroupIds,
+    Indexes,
+    Keys,
+    Lengths,
+    Rows,
+    Shape,
+    Shapes,
+)
+
+Include = Literal["keys", "group_ids", "field_schema", "custom_meta", "backend_meta", "field_status"]
+Wait = Annotated[float, Meta(ge=0, le=60, description="seconds this call may wait for data")]
+PageSize = Annotated[int, Meta(ge=1, le=10_000)]
+Cursor = Annotated[str, Meta(min_length=1, max_length=200)]
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+class Request(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True, omit_defaults=True):
+    """Base of all request bodies."""
+
+
+class FieldSchema(Request):
+    """One field's schema as a writer gives it (api.md section 4); exactly one of shape, shapes and lengths at most."""
+
+    kind: Literal["tensor", "object"] | None = None
+    dtype: Dtype | None = None
+    ragged: bool | None = None
+    shape: Shape | None = None
+    shapes: Shapes | None = None
+    lengths: Lengths | None = None
+
+
+class FieldDeclaration(Request):
+    """One field's schema as a partition declares it: no per-sample shapes, and `shape` may be left out."""
+
+    kind: Literal["tensor", "object"] | None = None
+    dtype: Dtype | None = None
+    ragged: bool | None = None
+    shape: Shape | None = None
+
+
+class PutPartition(Request):
+    """Settings of a partition. `{}` gives none."""
+
+    expected_samples: Count | None = None
+    max_samples: Count | None = None
+    max_attempts: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
+    fields: dict[FieldName, FieldDeclaration] | None = None
+
+
+class Insert(Request):
+    """New rows: `count` of them, or one per key. A key that exists keeps its index."""
+
+    count: Rows | None = None
+    keys: Keys | None = None
+    group_ids: GroupIds | None = None
+    custom_meta: Cells | None = None
+    expand: bool | None = None
+
+
+class Produce(Request):
+    """The data of these fields is in the storage backend, for these rows."""
+
+    field_schema: dict[FieldName, FieldSchema]
+    global_indexes: Indexes | None = None
+    keys: Keys | None = None
+    create: bool | None = None
+    backend_meta: dict[FieldName, Cells] | None = None
+    custom_meta: Cells | None = None
+    group_ids: GroupIds | None = None
+
+
+class PatchCustomMeta(Request):
+    """RFC 7396 patches, one per row; `null` leaves a row alone."""
+
+    custom_meta: Cells
+    global_indexes: Indexes | None = None
+    keys: Keys | None = None
+
+
+class PatchBackendMeta(Request):
+    """The storage backend moved bytes: new cells for rows that exist."""
+
+    backend_meta: dict[FieldName, Cells]
+    global_indexes: Indexes | None = None
+    keys: Keys | None = None
+
+
+class Read(Request):
+    """Batch meta of the selected rows (absent selector: all, in index order). Consumes nothing."""
+
+    fields: FieldNames | None = None
+    global_indexes: Indexes | None = None
+    keys: Keys | None = None
+    include: list[Include] | None = None
+    expand: bool | None = None
+    compact: bool | None = None
+    strict: bool | None = None
+    limit: Rows | None = None
+    cursor: Cursor | None = None
+
+
+class ReadBackendMeta(Request):
+    """Where the bytes of the selected cells lie."""
+
+    fields: FieldNames | None = None
+    global_indexes: Indexes | None = None
+    keys: Keys | None = None
+    expand: bool | None = None
+    limit: Rows | None = None
+    cursor: Cursor | None = None
+
+
+class LookupKeys(Request):
+    """The keys of these indexes."""
+
+    global_indexes: Indexes
+
+
+class DeleteSamples(Request):
+    """Rows to remove at once; the selector is required."""
+
+    global_indexes: Indexes | None = None
+    keys: Keys | None = None
+
+
+class Sampler(Request):
+    """Which rows to take: a sampler's name with its arguments beside it (api.md section 8)."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    n_samples_per_prompt: Rows | None = None
+    group_by: Literal["group_id", "position"] | None = None
+
+
+class Claim(Request):
+    """Rows whose requested fields are all produced and that this task has not consumed."""
+
+    fields: Annotated[list[FieldName], Meta(min_length=1, max_length=65_536)]
+    batch_size: Rows
+    min_batch_size: Rows | None = None
+    wait_s: Wait | None = None
+    sampler: Sampler | None = None
+    include: list[Include] | None = None
+    expand: bool | None = None
+    compact: bool | None = None
+    ack: Literal["on_dispatch"] | None = None
+
+
+class Empty(Request):
+    """A body without members."""
+
+
+class ListPartitions(Request):
+    prefix: str | None = None
+    limit: PageSize | None = None
+    cursor: Cursor | None = None
+
+
+class ReadQuery(Request):
+    """Batch meta of all rows, as a GET."""
+
+    fields: str | None = None
+    include: str | None = None
+    expand: bool | None = None
+    compact: bool | None = None
+    limit: Rows | None = None
+    cursor: Cursor | None = None
+
+
+class BackendMetaQuery(Request):
+    fields: str | None = None
+    global_indexes: str | None = None
+
+
+class ProductionQuery(Request):
+    fields: str
+    limit: PageSize | None = None
+    cursor: Cursor | None = None
+
+
+class ListKeys(Request):
+    prefix: str | None = None
+    limit: PageSize | None = None
+    cursor: Cursor | None = None
+
+
+class ConsumptionQuery(Request):
+    counts_only: bool | None = None
+    limit: PageSize | None = None
+    cursor: Cursor | None = None

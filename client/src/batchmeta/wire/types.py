@@ -1,0 +1,115 @@
+"""The scalar types of the wire: names, indexes, sizes, dtypes and columns.
+
+Only shape is said here; what a value means is checked in `core`. Patterns are for the OpenAPI: `core.names` applies
+them to whole lists at once, a hundred times cheaper than one regular expression per key.
+"""
+
+from typing import Annotated, Any, Literal, get_args
+
+from msgspec import Meta, Raw, Struct
+
+MAX_ROWS = 65_536
+MAX_RANK = 8
+INT64_MAX = 2**63 - 1
+CONTROL = r"\x00-\x1f\x7f-\x9f"
+
+Name = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        description="1-200 characters, no control characters, no / or \\, not . or ..",
+        extra_json_schema={"pattern": rf"^(?!\.\.?$)[^{CONTROL}/\\]+$"},
+    ),
+]
+Key = Annotated[
+    str,
+    Meta(min_length=1, max_length=512, extra_json_schema={"pattern": rf"^[^{CONTROL}]+$"}),
+]
+FieldName = Annotated[
+    str,
+    Meta(min_length=1, max_length=200, extra_json_schema={"pattern": rf"^[^{CONTROL},]+$"}),
+]
+Index = Annotated[int, Meta(ge=0, le=INT64_MAX)]
+GroupId = Annotated[str, Meta(min_length=1, max_length=512)] | Annotated[int, Meta(ge=-(2**63), le=INT64_MAX)]
+Size = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Shape = Annotated[list[Size], Meta(max_length=MAX_RANK)]
+Rows = Annotated[int, Meta(ge=1, le=MAX_ROWS)]
+
+Indexes = Annotated[list[Index], Meta(max_length=MAX_ROWS)]
+Keys = Annotated[list[Key], Meta(max_length=MAX_ROWS)]
+FieldNames = Annotated[list[FieldName], Meta(max_length=MAX_ROWS)]
+
+Dtype = Literal[
+    "bfloat16", "bits16", "bits1x8", "bits2x4", "bits4x2", "bits8", "bool", "complex128", "complex32", "complex64",
+    "float16", "float32", "float4_e2m1fn_x2", "float64", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+    "float8_e5m2fnuz", "float8_e8m0fnu", "int1", "int16", "int2", "int3", "int32", "int4", "int5", "int6", "int64",
+    "int7", "int8", "qint32", "qint8", "quint2x4", "quint4x2", "quint8", "uint1", "uint16", "uint2", "uint3",
+    "uint32", "uint4", "uint5", "uint6", "uint64", "uint7", "uint8",
+]  # fmt: skip
+DTYPES: frozenset[str] = frozenset(get_args(Dtype))
+
+
+def _column_schema(item: dict[str, Any]) -> dict[str, Any]:
+    constant = {
+        "type": "object",
+        "properties": {"const": item},
+        "required": ["const"],
+        "additionalProperties": False,
+    }
+    return {"oneOf": [{"type": "array", "items": item}, constant]}
+
+
+def _column(item: dict[str, Any], description: str) -> Meta:
+    return Meta(description=description, extra_json_schema=_column_schema(item))
+
+
+_CELL: dict[str, Any] = {}
+_BIT = {"type": "integer", "enum": [0, 1]}
+_NULLABLE_SIZE = {"type": ["integer", "null"], "minimum": 0}
+_NULLABLE_SHAPE = {"type": ["array", "null"], "items": {"type": "integer", "minimum": 0}}
+
+# Reply columns: one value per row, or {"const": v}. Kept as bytes on both sides; the client decodes on first use.
+CellColumn = Annotated[Raw, _column(_CELL, "a JSON value per row, or {const: value}")]
+MetaColumn = Annotated[Raw, _column({"type": ["object", "null"]}, "an object per row (null: not held), or {const}")]
+KeyColumn = Annotated[Raw, _column({"type": ["string", "null"]}, "a key or null per row, or {const: null}")]
+GroupColumn = Annotated[Raw, _column({"type": ["string", "integer", "null"]}, "a group id or null per row, or {const}")]
+BitColumn = Annotated[Raw, _column(_BIT, "0 or 1 per row, or {const}")]
+SizeColumn = Annotated[Raw, _column(_NULLABLE_SIZE, "a length per row (null: lacks the field), or {const}")]
+ShapeColumn = Annotated[Raw, _column(_NULLABLE_SHAPE, "a shape per row (null: lacks the field), or {const}")]
+IndexArray = Annotated[Raw, Meta(extra_json_schema={"type": "array", "items": {"type": "integer", "minimum": 0}})]
+BitArray = Annotated[Raw, Meta(extra_json_schema={"type": "array", "items": _BIT})]
+BitRows = Annotated[
+    Raw,
+    Meta(extra_json_schema={"type": "array", "items": {"type": "array", "items": _BIT}}),
+]
+
+
+class ConstCell(Struct, forbid_unknown_fields=True, frozen=True):
+    """A request column in which every row has the same JSON value."""
+
+    const: Raw
+
+
+class ConstGroup(Struct, forbid_unknown_fields=True, frozen=True):
+    """A `group_ids` column in which every row belongs to one group."""
+
+    const: GroupId
+
+
+class ConstSize(Struct, forbid_unknown_fields=True, frozen=True):
+    """A `lengths` column in which every row has one length."""
+
+    const: Size
+
+
+class ConstShape(Struct, forbid_unknown_fields=True, frozen=True):
+    """A `shapes` column in which every row has one shape."""
+
+    const: Shape
+
+
+Cells = Annotated[list[Raw], Meta(max_length=MAX_ROWS)] | ConstCell
+GroupIds = Annotated[list[GroupId | None], Meta(max_length=MAX_ROWS)] | ConstGroup
+Lengths = Annotated[list[Size], Meta(max_length=MAX_ROWS)] | ConstSize
+Shapes = Annotated[list[Shape], Meta(max_length=MAX_ROWS)] | ConstShape
