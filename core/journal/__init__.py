@@ -1,0 +1,64 @@
+"""Journals by URL scheme. The rest of core sees the contract and the errors; only this file knows the kinds."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from .contract import BEFORE_FIRST, Appended, Entry, EntryId, Journal, Outcome
+from .errors import EntryUnknown, JournalDamaged, JournalError, JournalLocked, JournalUnavailable
+from .file import FileJournal, Log, warn
+from .memory import MemoryJournal
+
+__all__ = [
+    "BEFORE_FIRST",
+    "SCHEMES",
+    "Appended",
+    "Entry",
+    "EntryId",
+    "EntryUnknown",
+    "FileJournal",
+    "Journal",
+    "JournalDamaged",
+    "JournalError",
+    "JournalLocked",
+    "JournalUnavailable",
+    "MemoryJournal",
+    "Outcome",
+    "journal_from_url",
+]
+
+
+def _memory(rest: str, _base: Path, _log: Log) -> Journal:
+    if rest:
+        raise ValueError("memory: takes nothing after the colon")
+    return MemoryJournal()
+
+
+def _file(rest: str, base: Path, log: Log) -> Journal:
+    # One or two slashes would be a half-written absolute path, or a host: both are more likely a slip than a wish.
+    slashes = len(rest) - len(rest.lstrip("/"))
+    if slashes not in (0, 3):
+        raise ValueError("a folder is relative, or starts after exactly three slashes; there is no host")
+    if re.search(r"[?#\x00-\x1f]|%(?![0-9A-Fa-f]{2})", rest):
+        raise ValueError("a query, a fragment or a bad escape; write ?, # and % as %3F, %23 and %25")
+    path = unquote(rest[2:] if slashes else rest, errors="strict")
+    if not path.strip("/") or "\0" in path or path.startswith("/") != bool(slashes):
+        raise ValueError("the folder has no name, or not one that can be")
+    return FileJournal(base / path, log=log)
+
+
+SCHEMES: Final[dict[str, Callable[[str, Path, Log], Journal]]] = {"file": _file, "memory": _memory}
+
+
+def journal_from_url(url: str, base: Path, log: Log = warn) -> Journal:
+    """The journal at `url`, not yet opened; a relative folder is taken from `base`. Raises `ValueError`."""
+    scheme, colon, rest = url.partition(":")
+    try:
+        if not colon or scheme not in SCHEMES:
+            raise ValueError(f"no such scheme; there are {', '.join(SCHEMES)}")
+        return SCHEMES[scheme](rest, base, log)
+    except ValueError as error:
+        forms = "file:///absolute/folder, file:relative/folder or memory:"
+        raise ValueError(f"journal {url!r}: {error}. Give {forms}") from error

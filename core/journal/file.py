@@ -1,0 +1,175 @@
+"""The journal in a folder: one write and one fdatasync for each append, segments that never change once closed.
+Laws: nothing is acknowledged before it is on disk; what failed once is never tried again; no file but the newest
+segment is ever written twice. Formats are segment.py's, trust is recovery.py's.
+"""
+
+import logging
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import chain, islice
+from pathlib import Path
+from typing import Final
+
+from .contract import BEFORE_FIRST, Appended, Durability, Entry, EntryId, Outcome
+from .errors import EntryUnknown, JournalDamaged, JournalUnavailable
+from .folder import HEAD_NAME, REAL_DISK, Disk, Folder
+from .recovery import FRESH, Found, recover
+from .segment import (
+    SEGMENT_HEADER_BYTES,
+    Damage,
+    Head,
+    decode_segment_header,
+    encode_entry,
+    encode_head,
+    encode_segment_header,
+    scan,
+)
+
+SEGMENT_BYTES: Final = 64 * 1024 * 1024
+
+Log = Callable[[str], None]
+
+
+def warn(message: str) -> None:
+    logging.getLogger(__name__).warning(message)
+
+
+class FileJournal:
+    """`segment_bytes`: where a segment ends, unless one entry is longer. `log` hears of a torn last write being cut."""
+
+    durability: Durability = "wal"
+
+    def __init__(
+        self, folder: Path, *, segment_bytes: int = SEGMENT_BYTES, disk: Disk = REAL_DISK, log: Log = warn
+    ) -> None:
+        self._folder = Folder(folder, disk)
+        self._disk = disk
+        self._segment_bytes = segment_bytes
+        self._log = log
+        self._owned = ExitStack()
+        self._trouble: str | None = f"the journal in {folder} is not open"
+        self._lock_fd = self._fd = -1
+        self._term = 0
+        self._segments: list[int] = []
+        self._last = BEFORE_FIRST
+        self._end = 0
+
+    def open(self) -> int:
+        with self._folder.guarded(), ExitStack() as owned:
+            self._folder.make()
+            self._folder.segments()  # a folder that is not a journal's gets no lock file from us
+            lock_fd = self._folder.lock(owned)
+            self._folder.sweep()
+            found = recover(self._folder) or self._begin()
+            fd = self._settle(found, owned)
+            self._owned, self._lock_fd, self._fd = owned.pop_all(), lock_fd, fd
+        self._term, self._segments = found.term + 1, list(found.segments)
+        self._last, self._end = found.last, found.end
+        self._trouble = None
+        return self._term
+
+    def read(self, after: EntryId | None) -> Iterator[Entry]:
+        if not self._segments:
+            raise JournalUnavailable(self._trouble)
+        start, until = after or BEFORE_FIRST, self._last
+        index = bisect_right(self._segments, start.seq + 1) - 1
+        if index < 0 or (start.seq >= until.seq and start != until):
+            raise EntryUnknown(f"the journal in {self._folder.path} does not hold what comes after entry {start}")
+        rest = tuple(self._segments[index:])
+        entries = chain.from_iterable(self._entries(first, start.seq, until.seq) for first in rest)
+        for entry in islice(entries, 1):
+            if entry.previous != start:
+                raise EntryUnknown(f"the journal in {self._folder.path} has no entry {start}")
+            yield entry
+        yield from entries
+
+    def append(self, expected_last: EntryId, payload: bytes) -> Appended:
+        if self._trouble:
+            raise JournalUnavailable(self._trouble)
+        if self._overtaken():
+            return Appended(Outcome.FENCED, self._last)
+        if expected_last != self._last:
+            return Appended(Outcome.GAP, self._last)
+        entry = Entry(EntryId(self._term, self._last.seq + 1), self._last, payload)
+        record = encode_entry(entry)
+        # In trouble until proven well: whatever way out of here is taken, nothing is appended after half a record.
+        self._trouble = f"the journal in {self._folder.path} is broken: an append did not end; start again"
+        with self._folder.guarded():
+            self._write(record)
+        self._trouble = None
+        self._last = entry.id
+        self._end += len(record)
+        return Appended(Outcome.OK, entry.id)
+
+    def close(self) -> None:
+        self._trouble = f"the journal in {self._folder.path} is not open"
+        self._segments = []
+        self._owned.close()
+
+    def _overtaken(self) -> bool:
+        """Whoever removed the lock file, or the folder with it, may have started a second writer."""
+        with self._folder.guarded():
+            return os.fstat(self._lock_fd).st_nlink == 0
+
+    def _write(self, record: bytes) -> None:
+        if self._end + len(record) > self._segment_bytes and self._end > SEGMENT_HEADER_BYTES:
+            self._rotate()
+        self._disk.write_all(self._fd, record, self._end)
+        self._disk.fdatasync(self._fd)
+
+    def _rotate(self) -> None:
+        first = self._last.seq + 1
+        self._folder.put(self._folder.segment(first), encode_segment_header(self._last))
+        self._put_head(self._term, [*self._segments, first], self._last)
+        fd = os.open(self._folder.segment(first), os.O_RDWR)
+        # The new file takes the old one's number, so that one entry in `_owned` closes whichever is the newest.
+        os.dup2(fd, self._fd, inheritable=False)
+        os.close(fd)
+        self._segments.append(first)
+        self._end = SEGMENT_HEADER_BYTES
+
+    def _begin(self) -> Found:
+        """Begin a journal where there was none: its first segment, and after it (by `_settle`) the head."""
+        self._folder.put(self._folder.segment(1), encode_segment_header(BEFORE_FIRST))
+        return FRESH
+
+    def _settle(self, found: Found, owned: ExitStack) -> int:
+        """Make what was found safe, hand out the term, then cut. In this order each step may be the last one before a
+        crash: the head never names an entry that may still be lost, and the remains of a torn write stay to be seen
+        until the head no longer counts on them.
+        """
+        fd = os.open(self._folder.segment(found.segments[-1]), os.O_RDWR)
+        owned.callback(os.close, fd)
+        # Written but perhaps never synced, and after a failed sync clean in the page cache but not on disk.
+        self._disk.write_all(fd, os.pread(fd, found.end - found.last_start, found.last_start), found.last_start)
+        self._disk.fdatasync(fd)
+        self._put_head(found.term + 1, list(found.segments), found.last)
+        if found.torn:
+            lost = os.fstat(fd).st_size - found.end
+            self._log(f"{found.torn}; its {lost} bytes are cut, the journal ends with entry {found.last}")
+            os.ftruncate(fd, found.end)
+            self._disk.fsync(fd)
+        return fd
+
+    def _put_head(self, term: int, segments: list[int], last: EntryId) -> None:
+        head = Head(term, segments[0], segments[-1], last)
+        self._folder.put(self._folder.path / HEAD_NAME, encode_head(head))
+
+    def _entries(self, first: int, after: int, until: int) -> Iterator[Entry]:
+        """The entries of one segment with `after` < seq <= `until`; what is beyond may be half a record."""
+        path = self._folder.segment(first)
+        with self._folder.guarded():
+            data = path.read_bytes()
+        try:
+            previous = decode_segment_header(data)
+            for term, seq, start, end in scan(data, previous):
+                entry_id = EntryId(term, seq)
+                if seq > after:
+                    yield Entry(entry_id, previous, data[start:end])
+                if seq == until:
+                    return
+                previous = entry_id
+        except Damage as damage:
+            raise JournalDamaged(path, damage.offset, damage.what, damage.advice) from None

@@ -1,0 +1,114 @@
+"""A journal's folder: which names belong there, who owns it, and the few ways its files are read and made.
+Every byte that must be safe goes through a `Disk`; what the bytes mean is segment.py's.
+"""
+
+import errno
+import fcntl
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from .errors import JournalDamaged, JournalLocked, JournalUnavailable
+
+HEAD_NAME: Final = "head"
+LOCK_NAME: Final = "lock"
+_KNOWN: Final = re.compile(r"lock|head(\.new)?|[0-9]{20}\.segment(\.new)?")
+_MODE: Final = 0o640
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """The calls that make bytes safe: tests put failing, short and forgetful ones in their place."""
+
+    write: Callable[[int, bytes, int], int] = os.pwrite
+    fdatasync: Callable[[int], None] = os.fdatasync
+    fsync: Callable[[int], None] = os.fsync
+
+    def write_all(self, fd: int, data: bytes, offset: int) -> None:
+        """A write may take less than it is given: go on until all is taken, in one call as a rule."""
+        done = self.write(fd, data, offset)
+        while done < len(data):
+            more = self.write(fd, data[done:], offset + done)
+            if more == 0:
+                raise OSError(errno.EIO, "the disk takes no more bytes")
+            done += more
+
+
+REAL_DISK: Final = Disk()
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    path: Path
+    disk: Disk
+
+    def segment(self, first: int) -> Path:
+        return self.path / f"{first:020d}.segment"
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """An error of the operating system leaves as `JournalUnavailable`."""
+        try:
+            yield
+        except OSError as error:
+            raise self.unavailable(error) from error
+
+    def unavailable(self, error: OSError) -> JournalUnavailable:
+        where = f" ({error.filename})" if error.filename else ""
+        return JournalUnavailable(f"the journal in {self.path} failed: {error.strerror or error}{where}")
+
+    def make(self) -> None:
+        missing = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        self.path.mkdir(parents=True, exist_ok=True)
+        for path in missing:
+            self._sync(path.parent)
+
+    def segments(self) -> list[int]:
+        """The first seq of each segment, rising. Refuses a folder with any file that is not a journal's."""
+        names = sorted(path.name for path in self.path.iterdir())
+        for name in names:
+            if not _KNOWN.fullmatch(name):
+                raise JournalDamaged(self.path / name, 0, "this file is not of a journal", "move it out of the folder")
+        return [int(name[:20]) for name in names if name.endswith(".segment")]
+
+    def lock(self, owned: ExitStack) -> int:
+        """Own the folder until `owned` is closed. Gives the descriptor of the lock file."""
+        fd = os.open(self.path / LOCK_NAME, os.O_RDWR | os.O_CREAT, _MODE)
+        owned.callback(os.close, fd)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+            by = f"process {pid}" if pid.isdigit() else "another process"
+            raise JournalLocked(f"the journal in {self.path} is in use by {by}") from None
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        return fd
+
+    def sweep(self) -> None:
+        """Files that were being written aside at a crash were never part of the journal."""
+        for path in self.path.glob("*.new"):
+            path.unlink()
+
+    def put(self, path: Path, data: bytes) -> None:
+        """Make or replace a file so that at any moment the whole old or the whole new one is on disk."""
+        aside = path.with_name(f"{path.name}.new")
+        fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _MODE)
+        try:
+            self.disk.write_all(fd, data, 0)
+            self.disk.fsync(fd)
+        finally:
+            os.close(fd)
+        aside.replace(path)
+        self._sync(self.path)
+
+    def _sync(self, path: Path) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            self.disk.fsync(fd)
+        finally:
+            os.close(fd)

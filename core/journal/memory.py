@@ -1,0 +1,58 @@
+"""A journal that outlives nothing: entries pass through it and, unless asked to, it keeps none.
+It holds to the whole contract except that its history ends with the object.
+"""
+
+from collections.abc import Iterator
+
+from .contract import BEFORE_FIRST, Appended, Durability, Entry, EntryId, Outcome
+from .errors import EntryUnknown, JournalLocked, JournalUnavailable
+
+
+class MemoryJournal:
+    """`retain=False` keeps the last id alone, so that a server may run for weeks; `retain=True` keeps every entry."""
+
+    durability: Durability = "memory"
+
+    def __init__(self, *, retain: bool = False) -> None:
+        self._retain = retain
+        self._entries: list[Entry] = []
+        self._last = BEFORE_FIRST
+        self._term = 0
+        self._owned = False
+
+    def open(self) -> int:
+        if self._owned:
+            raise JournalLocked("the memory journal is already open")
+        self._owned = True
+        self._term += 1
+        return self._term
+
+    def read(self, after: EntryId | None) -> Iterator[Entry]:
+        self._check_open()
+        start, until = after or BEFORE_FIRST, self._last
+        if start.seq >= until.seq or not self._retain:
+            if start != until:
+                raise EntryUnknown(f"the memory journal does not hold what comes after entry {start}")
+            return
+        # An entry's seq is its place in the list plus one.
+        if self._entries[start.seq].previous != start:
+            raise EntryUnknown(f"the memory journal has no entry {start}")
+        for index in range(start.seq, until.seq):
+            yield self._entries[index]
+
+    def append(self, expected_last: EntryId, payload: bytes) -> Appended:
+        self._check_open()
+        if expected_last != self._last:
+            return Appended(Outcome.GAP, self._last)
+        entry = Entry(EntryId(self._term, self._last.seq + 1), self._last, payload)
+        if self._retain:
+            self._entries.append(entry)
+        self._last = entry.id
+        return Appended(Outcome.OK, self._last)
+
+    def close(self) -> None:
+        self._owned = False
+
+    def _check_open(self) -> None:
+        if not self._owned:
+            raise JournalUnavailable("the memory journal is not open")

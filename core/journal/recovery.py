@@ -1,0 +1,125 @@
+"""Reading a journal's folder back: is this one whole history, where does it end, and is there a torn last write?
+It only looks; file.py acts on what is found. Whatever cannot be trusted is refused, with file, offset and what to do.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from .contract import BEFORE_FIRST, EntryId
+from .errors import JournalDamaged
+from .folder import HEAD_NAME, Folder
+from .segment import (
+    ENTRY_HEADER_BYTES,
+    RESTORE,
+    SEGMENT_HEADER_BYTES,
+    Damage,
+    Head,
+    decode_head,
+    decode_segment_header,
+    encode_segment_header,
+    scan,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A sound history: its segments by first seq, its last entry, and where in the newest segment that one lies."""
+
+    term: int
+    segments: tuple[int, ...]
+    last: EntryId
+    last_start: int
+    end: int
+    torn: str | None
+
+
+FRESH = Found(0, (1,), BEFORE_FIRST, SEGMENT_HEADER_BYTES, SEGMENT_HEADER_BYTES, None)
+
+
+def recover(folder: Folder) -> Found | None:
+    """None: no journal was ever opened here. Raises `JournalDamaged`, or `OSError`."""
+    segments = folder.segments()
+    head_path = folder.path / HEAD_NAME
+    if not head_path.exists():
+        _check_never_opened(folder, segments)
+        return None
+    try:
+        head = decode_head(head_path.read_bytes())
+    except Damage as damage:
+        raise _refused(head_path, damage) from None
+    _check_listing(folder, head, segments)
+    found = _follow(folder, head, segments)
+    # One entry at most may be gone since it was known to be safe, and only if its remains are there to be seen.
+    if head.last.seq - found.last.seq > (1 if found.torn else 0):
+        what = f"the history ends after entry {found.last}, but entry {head.last} was on disk"
+        raise JournalDamaged(folder.segment(found.segments[-1]), found.end, what, RESTORE)
+    return found
+
+
+def _check_never_opened(folder: Folder, segments: list[int]) -> None:
+    """A first start that was interrupted leaves at most an empty first segment: the head is written after it."""
+    empty = segments == [1] and folder.segment(1).read_bytes() == encode_segment_header(BEFORE_FIRST)
+    if segments and not empty:
+        raise JournalDamaged(folder.path / HEAD_NAME, 0, "this file is missing, though there are segments", RESTORE)
+
+
+def _check_listing(folder: Folder, head: Head, segments: list[int]) -> None:
+    """A segment newer than the head knows is a rotation that was interrupted; the chain of ids vouches for it."""
+    for needed in (head.oldest, head.newest):
+        if needed not in segments:
+            raise JournalDamaged(folder.segment(needed), 0, "this segment is missing", f"put it back, or {RESTORE}")
+
+
+def _follow(folder: Folder, head: Head, segments: list[int]) -> Found:
+    *closed, newest = segments
+    before: EntryId | None = None
+    for first in closed:
+        walked = _walk(folder.segment(first), first, before)
+        if walked.damage:
+            raise _refused(folder.segment(first), walked.damage)
+        before = walked.last
+    path = folder.segment(newest)
+    tail = _walk(path, newest, before)
+    if tail.damage and not tail.damage.torn:
+        raise _refused(path, tail.damage)
+    torn = f"{path}, byte {tail.damage.offset}: {tail.damage.what}" if tail.damage else None
+    return Found(max(head.term, tail.last.term), tuple(segments), tail.last, tail.last_start, tail.end, torn)
+
+
+@dataclass(frozen=True, slots=True)
+class _Walked:
+    last: EntryId
+    last_start: int
+    end: int
+    damage: Damage | None
+
+
+def _walk(path: Path, first: int, before: EntryId | None) -> _Walked:
+    """Through one segment to its end or its first damage; only one segment's bytes are held at a time."""
+    data = path.read_bytes()
+    try:
+        last = _start(data, first, before)
+    except Damage as damage:
+        raise _refused(path, damage) from None
+    term, seq, start, end = last.term, last.seq, SEGMENT_HEADER_BYTES + ENTRY_HEADER_BYTES, SEGMENT_HEADER_BYTES
+    damaged: Damage | None = None
+    try:
+        for term, seq, start, end in scan(data, last):  # noqa: B007 - the last values are the result
+            pass
+    except Damage as damage:
+        damaged = damage
+    return _Walked(EntryId(term, seq), start - ENTRY_HEADER_BYTES, end, damaged)
+
+
+def _start(data: bytes, first: int, before: EntryId | None) -> EntryId:
+    previous = decode_segment_header(data)
+    if previous.seq + 1 != first:
+        raise Damage(0, f"the file is named for entry {first}, but its header says it starts with {previous.seq + 1}")
+    if before is not None and previous != before:
+        what = f"this segment goes on after entry {previous}, but the one before it ends with {before}"
+        raise Damage(0, f"{what}: a segment is missing, was cut, or is of another journal")
+    return previous
+
+
+def _refused(path: Path, damage: Damage) -> JournalDamaged:
+    return JournalDamaged(path, damage.offset, damage.what, damage.advice)

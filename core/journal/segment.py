@@ -1,0 +1,136 @@
+"""The bytes of a journal on disk, as pure functions: nothing here opens a file. Little-endian throughout.
+
+    segment  kind 8s | version u32 | previous term u64, seq u64 | crc u32 | entries …
+    entry    mark 4s | length u32 | term u64, seq u64 | previous term u64, seq u64 | payload crc u32 | crc u32 | payload
+    head     kind 8s | version u32 | term u64 | oldest u64 | newest u64 | last term u64, seq u64 | crc u32
+
+Each `crc` is CRC-32 (zlib) of all before it in its own record, so that an entry's length can be trusted on its own:
+that is what tells a write which did not finish (the file ends inside the entry) from damage (more follows).
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+from zlib import crc32
+
+from .contract import Entry, EntryId
+
+VERSION: Final = 1
+# Bytes that no UTF-8 text holds, so that JSON in a payload is never taken for the start of an entry.
+MARK: Final = b"\xf8je\xff"
+SEGMENT: Final = b"\xf8segment"
+HEAD: Final = b"\xf8head\r\n\xff"
+
+_CRC: Final = struct.Struct("<I")
+_FIELDS: Final = struct.Struct("<4sIQQQQI")
+_ENTRY: Final = struct.Struct("<4sIQQQQII")
+
+SEGMENT_HEADER_BYTES: Final = struct.calcsize("<8sIQQI")
+ENTRY_HEADER_BYTES: Final = _ENTRY.size
+
+RESTORE: Final = "restore the folder from a backup, or start from a checkpoint in an empty one"
+UPGRADE: Final = "start the version that wrote it, or a newer one"
+
+
+class Damage(Exception):
+    """Bytes that are no record. `torn`: they may be one last write that did not finish."""
+
+    def __init__(self, offset: int, what: str, advice: str = RESTORE, *, torn: bool = False) -> None:
+        super().__init__(what)
+        self.offset, self.what, self.advice, self.torn = offset, what, advice, torn
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What must be there: the highest term given out, the oldest and newest segment by first seq, and an entry that
+    was safely on disk when this was written. Without it a lost newest segment would look like a shorter history."""
+
+    term: int
+    oldest: int
+    newest: int
+    last: EntryId
+
+
+def encode_head(head: Head) -> bytes:
+    return _seal(HEAD, head.term, head.oldest, head.newest, head.last.term, head.last.seq)
+
+
+def decode_head(data: bytes) -> Head:
+    """Raises `Damage`."""
+    term, oldest, newest, last_term, last_seq = _unseal(HEAD, 5, data)
+    return Head(term, oldest, newest, EntryId(last_term, last_seq))
+
+
+def encode_segment_header(previous: EntryId) -> bytes:
+    return _seal(SEGMENT, previous.term, previous.seq)
+
+
+def decode_segment_header(data: bytes) -> EntryId:
+    """The id before the segment's first entry. Raises `Damage`."""
+    term, seq = _unseal(SEGMENT, 2, data[:SEGMENT_HEADER_BYTES])
+    return EntryId(term, seq)
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """Raises `ValueError` for a payload of 4 GiB or more."""
+    own, before, payload = entry.id, entry.previous, entry.payload
+    if len(payload) >= 2**32:
+        raise ValueError("an entry must be shorter than 4 GiB")
+    fields = _FIELDS.pack(MARK, len(payload), own.term, own.seq, before.term, before.seq, crc32(payload))
+    return b"".join((fields, _CRC.pack(crc32(fields)), payload))
+
+
+def scan(data: bytes, previous: EntryId) -> Iterator[tuple[int, int, int, int]]:
+    """Each entry of a segment as (term, seq, start of payload, end of payload), checked and chained to `previous`.
+
+    Plain numbers, since a start looks at every entry ever kept. Raises `Damage` at the first one that is not sound.
+    """
+    view, size, unpack = memoryview(data), len(data), _ENTRY.unpack_from
+    offset, last_term, last_seq = SEGMENT_HEADER_BYTES, previous.term, previous.seq
+    while offset < size:
+        start = offset + ENTRY_HEADER_BYTES
+        if start > size:
+            raise _diagnosis(data, offset)
+        mark, length, term, seq, before_term, before_seq, payload_crc, crc = unpack(data, offset)
+        end = start + length
+        sound = mark == MARK and crc == crc32(view[offset : start - 4]) and end <= size
+        if not sound or payload_crc != crc32(view[start:end]):
+            raise _diagnosis(data, offset)
+        if (before_term, before_seq, seq) != (last_term, last_seq, last_seq + 1) or term < last_term:
+            what = f"entry {term}-{seq} follows {before_term}-{before_seq}, but is found after {last_term}-{last_seq}"
+            raise Damage(offset, what)
+        yield term, seq, start, end
+        offset, last_term, last_seq = end, term, seq
+
+
+def _diagnosis(data: bytes, offset: int) -> Damage:
+    size, start = len(data), offset + ENTRY_HEADER_BYTES
+    header = data[offset:start]
+    if len(header) == ENTRY_HEADER_BYTES and header[:4] == MARK and crc32(header[:-4]) == _CRC.unpack(header[-4:])[0]:
+        _, length, term, seq, *_ = _ENTRY.unpack(header)
+        wrong = "cut short" if start + length > size else "not what its checksum says"
+        return _tail(offset, f"entry {term}-{seq} is {wrong}", torn=start + length >= size)
+    # The length is not known, so any sign of another entry further on means that more than one is hurt.
+    return _tail(offset, "the header of an entry is damaged", torn=data.find(MARK, offset + 1) < 0)
+
+
+def _tail(offset: int, what: str, *, torn: bool) -> Damage:
+    return Damage(offset, what if torn else f"{what}, and more entries follow it", torn=torn)
+
+
+def _seal(kind: bytes, *numbers: int) -> bytes:
+    body = struct.pack(f"<8sI{len(numbers)}Q", kind, VERSION, *numbers)
+    return body + _CRC.pack(crc32(body))
+
+
+def _unseal(kind: bytes, count: int, data: bytes) -> tuple[int, ...]:
+    layout = struct.Struct(f"<8sI{count}QI")
+    if data[:8] != kind:
+        raise Damage(0, "this is not a file of a journal")
+    version = int.from_bytes(data[8:12], "little")
+    if version > VERSION:
+        raise Damage(8, f"format {version} is newer than {VERSION}, the newest known here", UPGRADE)
+    if len(data) != layout.size or crc32(data[:-4]) != _CRC.unpack(data[-4:])[0]:
+        raise Damage(0, "the header is not what its checksum says")
+    return tuple(int(number) for number in layout.unpack(data)[2:-1])
