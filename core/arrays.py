@@ -1,0 +1,46 @@
+"""Growing and gathering arrays: the few numpy moves that every column of a partition needs."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Bits = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
+Cells = npt.NDArray[np.object_]
+
+START = 16
+
+
+def grown(array: npt.NDArray[Any], capacity: int, fill: object) -> npt.NDArray[Any]:
+    """`array` with its first dimension made `capacity`, new entries set to `fill`."""
+    out = np.empty((capacity, *array.shape[1:]), array.dtype)
+    kept = min(len(array), capacity)
+    out[:kept] = array[:kept]
+    out[kept:] = fill
+    return out
+
+
+def filled(capacity: int, fill: object, dtype: Any) -> npt.NDArray[Any]:
+    """A new array of `capacity` entries, all `fill`."""
+    out = np.empty(capacity, dtype)
+    out[:] = fill
+    return out
+
+
+def pack(indexes: Ints) -> bytes:
+    """int64 vector as little-endian bytes, the form events carry."""
+    return indexes.astype("<i8", copy=False).tobytes()
+
+
+def unpack(data: bytes) -> Ints:
+    """The inverse of `pack`; the result is read-only."""
+    return np.frombuffer(data, "<i8")
+
+
+def next_capacity(needed: int, capacity: int) -> int:
+    """Room for `needed` rows: a quarter more each time, so that slack stays small beside a sample's 450 bytes."""
+    while capacity < needed:
+        capacity += max(START, capacity // 4)
+    return capacity

@@ -1,0 +1,65 @@
+"""Why a claim got nothing: reasons, counts, and a few rows to look at. Looked up only for an answer that says so."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .arrays import Flags, Ints
+from .fields import Field
+from .partition import Partition
+from .samplers import Blocking, Sampler
+from .status import bit_column
+from .tasks import CONSUMED, Task
+
+EXAMPLES = 10
+CHUNK = 8192
+
+
+def explain(partition: Partition | None, task: str, fields: tuple[str, ...], sampler: Sampler) -> list[Blocking]:
+    """Every reason that holds rows back from `task`, those of the fields first."""
+    if partition is None:
+        return [Blocking("partition-absent", 0)]
+    unknown = [
+        Blocking("field-unknown", partition.rows.live_count, field=f) for f in fields if f not in partition.fields
+    ]
+    found = [*unknown, *_not_produced(partition, fields), *_consumed(partition, partition.tasks.get(task))]
+    found += sampler.blocking(partition)
+    return found + _exhausted(partition, partition.tasks.get(task))
+
+
+def _not_produced(partition: Partition, fields: tuple[str, ...]) -> list[Blocking]:
+    out = []
+    for field in (partition.fields[name] for name in fields if name in partition.fields):
+        count = partition.rows.live_count - int(partition.produced[field.bit])
+        if count:
+            out.append(Blocking("not-produced", count, _first(partition, _lacks(partition, field)), field=field.name))
+    return out
+
+
+def _lacks(partition: Partition, field: Field) -> Callable[[Ints], Flags]:
+    return lambda rows: bit_column(partition.status.gather(rows).cpu().numpy(), field.bit) == 0
+
+
+def _first(partition: Partition, wanted: Callable[[Ints], Flags]) -> tuple[int, ...]:
+    """The first few live indexes that are `wanted`, looked for in chunks."""
+    found: list[int] = []
+    last = -1
+    while len(found) < EXAMPLES:
+        rows = partition.rows.after(last, CHUNK)
+        if not len(rows):
+            break
+        found += partition.rows.global_index[rows[wanted(rows)][:EXAMPLES]].tolist()
+        last = int(partition.rows.global_index[rows[-1]])
+    return tuple(found[:EXAMPLES])
+
+
+def _consumed(partition: Partition, task: Task | None) -> list[Blocking]:
+    if task is None or not task.consumed_live:
+        return []
+    rows = np.flatnonzero(task.state[: partition.rows.n] == CONSUMED)[:EXAMPLES]
+    return [Blocking("consumed", task.consumed_live, tuple(partition.rows.global_index[rows].tolist()))]
+
+
+def _exhausted(partition: Partition, task: Task | None) -> list[Blocking]:
+    taken = task.consumed_live if task else 0
+    return [Blocking("exhausted", 0)] if taken == partition.rows.live_count else []

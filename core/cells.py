@@ -1,0 +1,127 @@
+"""JSON cells: custom meta and backend meta values as bytes, checked on the way in, never decoded on the way out.
+
+A column on its way in is a `Const` (every row has the value) or a list with one value per row.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import orjson
+
+from .errors import Invalid
+
+MAX_DEPTH = 64
+EMPTY = b"{}"
+NULL = b"null"
+_BIG_NUMBER = re.compile(rb"\d{19}")
+_MEMO_CELLS = 4096
+_MEMO_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """One JSON value for every row."""
+
+    value: bytes
+
+
+Column = Const | list[bytes]
+
+
+def to_cells(column: Column) -> bytes | list[bytes]:
+    """A column as events carry it: one `bytes` for a constant."""
+    return column.value if isinstance(column, Const) else column
+
+
+class CellChecker:
+    """Accepts what every later reader can decode: valid JSON, at most so deep and so long, numbers in range.
+
+    Small cells seen lately are remembered, so that equal ones are checked once and share their bytes.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._memo: dict[bytes, bytes] = {}
+
+    def column(self, column: Column, rows: int, loc: str, wrappers: int, *, patch: bool = False) -> Column:
+        """`column` checked, for `rows` rows; `wrappers` is how deep its cells stand in the body.
+
+        With `patch`, every cell must be an object or null. Raises Invalid, naming the member.
+        """
+        if isinstance(column, Const):
+            return Const(self.cell(column.value, f"{loc}.const", wrappers, patch))
+        if len(column) != rows:
+            raise Invalid.at(loc, f'has {len(column)} values for {rows} rows: give one per row, or {{"const": v}}')
+        return [self.cell(cell, f"{loc}[{i}]", wrappers, patch) for i, cell in enumerate(column)]
+
+    def cell(self, raw: bytes, loc: str, wrappers: int, patch: bool) -> bytes:
+        """One checked cell, shared with equal ones seen lately."""
+        value = bytes(raw)
+        if patch and value[:1] != b"{" and value != NULL:
+            raise Invalid.at(loc, "must be an object (a patch of members), or null to leave the row alone")
+        known = self._memo.get(value)
+        if known is not None:
+            return known
+        self._check(value, loc, wrappers)
+        if len(value) <= _MEMO_BYTES and value.count(b"[") + value.count(b"{") < MAX_DEPTH // 2:
+            if len(self._memo) >= _MEMO_CELLS:
+                self._memo.clear()
+            self._memo[value] = value
+        return value
+
+    def _check(self, value: bytes, loc: str, wrappers: int) -> None:
+        if len(value) > self.max_bytes:
+            raise Invalid.at(loc, f"is {len(value)} bytes: at most {self.max_bytes} (limits.max_cell_bytes)")
+        try:
+            decoded = msgspec.json.decode(value)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Invalid.at(loc, f"is not JSON that every reader can decode: {error}") from error
+        except RecursionError as error:
+            raise Invalid.at(loc, f"is nested too deep: at most {MAX_DEPTH} levels in a request") from error
+        if value.count(b"[") + value.count(b"{") > MAX_DEPTH - wrappers or _BIG_NUMBER.search(value):
+            _walk(decoded, loc, MAX_DEPTH - wrappers)
+
+
+def _walk(value: object, loc: str, depth: int) -> None:
+    """Depth and integer range, only for cells that may break them."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise Invalid.at(loc, f"holds the integer {str(value)[:40]}: beyond int64 and uint64, send it as a string")
+    if isinstance(value, dict | list):
+        if depth == 0:
+            raise Invalid.at(loc, f"is nested too deep: at most {MAX_DEPTH} levels in a request")
+        for item in value.values() if isinstance(value, dict) else value:
+            _walk(item, loc, depth - 1)
+
+
+def json_strings(values: Sequence[str]) -> list[bytes]:
+    """Each string as its JSON bytes, in one pass; equal strings give equal bytes."""
+    return list(map(bytes, msgspec.json.decode(orjson.dumps(values), type=list[msgspec.Raw])))
+
+
+def merged(stored: bytes, patch: bytes, loc: str, max_bytes: int) -> bytes:
+    """RFC 7396: `patch` (checked) merged into `stored`; the very object `stored` when nothing changes."""
+    if patch == NULL:
+        return stored
+    if stored == EMPTY and NULL not in patch:
+        return patch if patch[1:-1].strip() else stored
+    before = msgspec.json.decode(stored)
+    after = orjson.dumps(_merge(before, msgspec.json.decode(patch)))
+    if after == orjson.dumps(before):
+        return stored
+    if len(after) > max_bytes:
+        raise Invalid.at(loc, f"would be {len(after)} bytes after the merge: at most {max_bytes}")
+    return after
+
+
+def _merge(target: object, patch: object) -> object:
+    if not isinstance(patch, Mapping):
+        return patch
+    out = dict(target) if isinstance(target, Mapping) else {}
+    for name, value in patch.items():
+        if value is None:
+            out.pop(name, None)
+        else:
+            out[name] = _merge(out.get(name), value)
+    return out

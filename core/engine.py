@@ -1,0 +1,124 @@
+"""The whole service's state, owned by one thread. Operations check, decide and commit events; only events change it.
+
+Operations are the functions of `core.operations`; each takes the engine first. Time is an argument of the engine.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .cells import CellChecker
+from .errors import PartitionCleared, PartitionNotFound
+from .events import (
+    AnyEvent,
+    BackendMetaSet,
+    Change,
+    Cleared,
+    Consumed,
+    CustomMetaSet,
+    Grouped,
+    Inserted,
+    PartitionDeleted,
+    PartitionMade,
+    PartitionSet,
+    Produced,
+    Reset,
+)
+from .partition import Partition
+
+MAX_DELETED = 10_000
+
+_APPLY: dict[type, Callable[[Partition, Any], None]] = {
+    PartitionSet: Partition.configure,
+    Inserted: Partition.insert,
+    Grouped: Partition.group,
+    Produced: Partition.produce,
+    CustomMetaSet: Partition.set_custom_meta,
+    BackendMetaSet: Partition.set_backend_meta,
+    Cleared: Partition.clear,
+    Consumed: Partition.consume,
+    Reset: Partition.reset,
+}
+
+
+class Engine:
+    """Partitions, the index and revision counters, and the changes not yet journaled.
+
+    `clock` gives monotonic seconds (deadlines), `wall` Unix seconds (created_at).
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        device: torch.device | None = None,
+        max_cell_bytes: int = 65_536,
+    ) -> None:
+        self.clock, self.wall = clock, wall
+        self.device = device or torch.device("cpu")
+        self.cells = CellChecker(max_cell_bytes)
+        self.partitions: dict[str, Partition] = {}
+        self.deleted: dict[str, int] = {}
+        self.next_index = 0
+        self.revision = 0
+        self.epoch = 1
+        self.log: list[Change] = []
+        self.changed: set[str] = set()
+        self.applying = False
+
+    def find(self, partition_id: str) -> Partition | None:
+        """The partition, or None if it never was. Raises PartitionCleared."""
+        partition = self.partitions.get(partition_id)
+        if partition is None and partition_id in self.deleted:
+            raise PartitionCleared(f"partition {partition_id!r} was deleted: make it anew with PUT or insert")
+        return partition
+
+    def get(self, partition_id: str) -> Partition:
+        """The partition. Raises PartitionNotFound, PartitionCleared."""
+        partition = self.find(partition_id)
+        if partition is None:
+            raise PartitionNotFound(f"there is no partition {partition_id!r}: make it with PUT or insert")
+        return partition
+
+    def revision_of(self, partition_id: str) -> int:
+        """Of the partition's last change, its deletion included; 0 if it never was."""
+        partition = self.partitions.get(partition_id)
+        return partition.revision if partition else self.deleted.get(partition_id, 0)
+
+    def commit(self, *events: AnyEvent) -> int:
+        """Apply the events of one call as one change, and keep it for the journal. Returns the new revision."""
+        change = Change(self.revision + 1, list(events))
+        self.applying = True
+        self.apply(change)
+        self.applying = False
+        self.log.append(change)
+        return change.revision
+
+    def apply(self, change: Change) -> None:
+        """What `commit` and replay share."""
+        self.revision = change.revision
+        for event in change.events:
+            self.changed.add(event.partition)
+            self._apply(event)
+
+    def _apply(self, event: AnyEvent) -> None:
+        if isinstance(event, PartitionMade):
+            self.deleted.pop(event.partition, None)
+            self.partitions[event.partition] = Partition(event.partition, event.created_at, self.revision, self.device)
+        elif isinstance(event, PartitionDeleted):
+            self._delete(event.partition)
+        else:
+            self._apply_to(self.partitions[event.partition], event)
+
+    def _apply_to(self, partition: Partition, event: AnyEvent) -> None:
+        partition.revision = self.revision
+        if isinstance(event, Inserted):
+            self.next_index = max(self.next_index, event.first + event.count)
+        _APPLY[type(event)](partition, event)
+
+    def _delete(self, partition_id: str) -> None:
+        del self.partitions[partition_id]
+        self.deleted[partition_id] = self.revision
+        if len(self.deleted) > MAX_DELETED:
+            del self.deleted[next(iter(self.deleted))]

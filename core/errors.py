@@ -1,0 +1,175 @@
+"""Why a call is refused, as one tree. A docstring is the default detail; `code` the stable name (api.md section 12).
+
+Refused                       nothing changed; the caller can do something about it
+├── Invalid                   DuplicateKeys, DuplicateIndexes
+├── NotFound                  PartitionNotFound, SampleNotFound, KeyNotFound, FieldNotFound
+├── Conflict                  PartitionConflict, DtypeConflict, KindConflict, GroupConflict
+├── Gone                      PartitionCleared, SampleCleared
+├── PreconditionFailed
+├── TooMany                   TooManySamples, TooManyWaiting
+└── Unavailable               NotReady, Overloaded, JournalUnavailable
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+Location = tuple[str, str]
+
+
+class Refused(Exception):
+    """The call was refused."""
+
+    code: ClassVar[str] = "invalid-request"
+
+    def __init__(
+        self,
+        detail: str | None = None,
+        *,
+        errors: Sequence[Location] = (),
+        global_indexes: Sequence[int] = (),
+        keys: Sequence[str] = (),
+        fields: Sequence[str] = (),
+    ) -> None:
+        self.detail = detail or (type(self).__doc__ or "")
+        self.errors = errors
+        self.global_indexes = global_indexes
+        self.keys = keys
+        self.fields = fields
+        super().__init__(self.detail)
+
+
+class Invalid(Refused):
+    """The request is not valid: see errors."""
+
+    @classmethod
+    def at(cls, loc: str, msg: str) -> "Invalid":
+        """One member is wrong: `loc` says where, `msg` what to change."""
+        return cls(f"{loc}: {msg}", errors=[(loc, msg)])
+
+
+class DuplicateKeys(Refused):
+    """A key stands twice in this call: name each row once."""
+
+    code = "duplicate-keys"
+
+
+class DuplicateIndexes(Refused):
+    """An index stands twice in this call: name each row once."""
+
+    code = "duplicate-indexes"
+
+
+class NotFound(Refused):
+    """There is no such thing."""
+
+
+class PartitionNotFound(NotFound):
+    """There never was a partition of this name: make it with PUT or insert."""
+
+    code = "partition-not-found"
+
+
+class SampleNotFound(NotFound):
+    """Such an index was not given out yet: insert first and use the indexes of its reply."""
+
+    code = "sample-not-found"
+
+
+class KeyNotFound(NotFound):
+    """The partition has no sample of this key: insert it, or produce with create: true."""
+
+    code = "key-not-found"
+
+
+class FieldNotFound(NotFound):
+    """The partition does not know this field: produce it or declare it first."""
+
+    code = "field-not-found"
+
+
+class Conflict(Refused):
+    """The call contradicts what is there."""
+
+
+class PartitionConflict(Conflict):
+    """The partition exists with other settings: leave it, or delete it first."""
+
+    code = "partition-conflict"
+
+
+class DtypeConflict(Conflict):
+    """The field has another dtype or rank: write it as it is, or use another field name."""
+
+    code = "dtype-conflict"
+
+
+class KindConflict(Conflict):
+    """The field is a tensor in one place and an object in the other: use another field name."""
+
+    code = "kind-conflict"
+
+
+class GroupConflict(Conflict):
+    """A sample's group is set once: leave its group_id out, or give the one it has."""
+
+    code = "group-conflict"
+
+
+class Gone(Refused):
+    """It was there and is not coming back."""
+
+
+class PartitionCleared(Gone):
+    """The partition was deleted: make it anew with PUT or insert."""
+
+    code = "partition-cleared"
+
+
+class SampleCleared(Gone):
+    """The sample was cleared, or is in another partition: drop it, its index is never used again."""
+
+    code = "sample-cleared"
+
+
+class PreconditionFailed(Refused):
+    """It has changed since: read it again and decide anew."""
+
+    code = "precondition-failed"
+
+
+class TooMany(Refused):
+    """More than may be there at once."""
+
+
+class TooManySamples(TooMany):
+    """The partition would hold more than its max_samples: delete some, or wait until they are."""
+
+    code = "too-many-samples"
+
+
+class TooManyWaiting(TooMany):
+    """Too many of your calls are waiting: let some end first."""
+
+    code = "too-many-waiting"
+
+
+class Unavailable(Refused):
+    """The service cannot answer now: send the call again later."""
+
+
+class NotReady(Unavailable):
+    """The service is starting or stopping: send the call again."""
+
+    code = "not-ready"
+
+
+class Overloaded(Unavailable):
+    """Too many calls are queued: send the call again later."""
+
+    code = "overloaded"
+
+
+class JournalUnavailable(Unavailable):
+    """The journal cannot be written; whether the change was made is unknown: send the call again after a restart."""
+
+    code = "journal-unavailable"

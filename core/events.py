@@ -1,0 +1,126 @@
+"""What happened, as the journal stores it: outcomes, never requests, so that replay needs no clock, sampler or chance.
+
+Arrays travel as bytes: global indexes int64, sizes int32, little-endian. Cells are JSON bytes; one `bytes` stands for
+the same cell in every row. The order of members is the format: append new ones at the end, with a default.
+"""
+
+from msgspec import Struct
+
+
+class Event(Struct, array_like=True, frozen=True, tag=True):
+    """Base of all events; each belongs to one partition."""
+
+    partition: str
+
+
+class FieldWrite(Struct, array_like=True, frozen=True):
+    """One field's part of a `Produced`: its schema, the shapes of the rows, and their backend meta."""
+
+    name: str
+    kind: str
+    dtype: str | None
+    ragged: bool
+    rank: int | None
+    shape: tuple[int, ...] | None
+    sizes: bytes | None
+    backend: bytes | list[bytes]
+
+
+class Declared(Struct, array_like=True, frozen=True):
+    """A field's declaration in a partition's settings."""
+
+    name: str
+    kind: str
+    dtype: str | None
+    ragged: bool
+    shape: tuple[int, ...] | None
+
+
+class Settings(Struct, array_like=True, frozen=True):
+    """A partition's settings as its PUT gave them, defaults filled in."""
+
+    expected_samples: int | None
+    max_samples: int | None
+    max_attempts: int
+    fields: tuple[Declared, ...]
+
+
+class PartitionMade(Event, frozen=True):
+    created_at: float
+
+
+class PartitionSet(Event, frozen=True):
+    settings: Settings
+
+
+class PartitionDeleted(Event, frozen=True):
+    pass
+
+
+class Inserted(Event, frozen=True):
+    """Rows first … first+count-1 are new; `keys` are JSON strings."""
+
+    first: int
+    count: int
+    keys: list[bytes] | None
+
+
+class Grouped(Event, frozen=True):
+    """These rows belong to these groups; ids are JSON values."""
+
+    indexes: bytes
+    group_ids: list[bytes]
+
+
+class Produced(Event, frozen=True):
+    indexes: bytes
+    writes: list[FieldWrite]
+
+
+class CustomMetaSet(Event, frozen=True):
+    """The merged result, not the patch."""
+
+    indexes: bytes
+    cells: list[bytes]
+
+
+class BackendMetaSet(Event, frozen=True):
+    indexes: bytes
+    cells: dict[str, bytes | list[bytes]]
+
+
+class Cleared(Event, frozen=True):
+    indexes: bytes
+
+
+class Consumed(Event, frozen=True):
+    task: str
+    indexes: bytes
+
+
+class Reset(Event, frozen=True):
+    """Consumption of one task starts anew."""
+
+    task: str
+
+
+AnyEvent = (
+    PartitionMade
+    | PartitionSet
+    | PartitionDeleted
+    | Inserted
+    | Grouped
+    | Produced
+    | CustomMetaSet
+    | BackendMetaSet
+    | Cleared
+    | Consumed
+    | Reset
+)
+
+
+class Change(Struct, array_like=True, frozen=True):
+    """All events of one call, applied together; the service's revision after them."""
+
+    revision: int
+    events: list[AnyEvent]

@@ -1,0 +1,249 @@
+"""One thread owns the engine, every tensor and the journal; the event loop only hands over calls and gets replies.
+
+A drain: each waiting call is checked, decided, applied and rendered; parked calls of changed partitions are re-tried;
+one journal append for all; one wake-up of the loop. Nothing leaves before the append. The one place that knows asyncio.
+"""
+
+import asyncio
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import msgspec
+
+from .engine import Engine
+from .errors import JournalUnavailable, NotReady, Overloaded, Refused
+from .events import Change
+from .journal.contract import BEFORE_FIRST, Journal, Outcome
+from .journal.errors import JournalError
+from .parked import Parked, ParkingLot
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+Answer = tuple["asyncio.Future[Any]", object]
+
+MAX_DRAIN = 1024
+MAX_QUEUED = 50_000
+_log = logging.getLogger("batchmeta")
+
+
+class Internal(Exception):
+    """An operation broke before it applied anything; the traceback is in the log."""
+
+
+class Broken(Exception):
+    """Memory and journal may differ: the process must end and replay."""
+
+
+@dataclass(eq=False, slots=True)
+class Call:
+    """One caller's request on its way: what to run, how to render its result, whom to tell."""
+
+    run: Callable[[Engine], object]
+    render: Callable[[Any], object]
+    future: "asyncio.Future[Any]"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What health and metrics see: a view swapped in after each drain. `reason` is why the service is not ready."""
+
+    reason: str | None
+    revision: int
+    epoch: int
+    partitions: int
+    waiting: int
+
+
+class Executor:
+    """Hands calls to the engine's thread. `on_fatal(reason)` is called on the loop when the process must end."""
+
+    def __init__(self, engine: Engine, journal: Journal, on_fatal: Callable[[str], None]) -> None:
+        self._engine, self._journal, self._on_fatal = engine, journal, on_fatal
+        self._inbox: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        self._lot: ParkingLot[Call] = ParkingLot()
+        self._answers: list[Answer] = []
+        self._inflight: set[asyncio.Future[Any]] = set()
+        self._encoder = msgspec.msgpack.Encoder()
+        self._last = BEFORE_FIRST
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self._running = True
+        self._stopping = False
+        self.reading = Reading("starting", 0, engine.epoch, 0, 0)
+
+    # On the loop
+
+    def start(self) -> None:
+        """Start the thread, which replays the journal first; until then every call is refused with NotReady."""
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    def submit(
+        self, operation: Callable[Concatenate[Engine, P], R | Parked[R]], render: Callable[[R], T],
+        *args: P.args, **kwargs: P.kwargs,
+    ) -> "asyncio.Future[T]":  # fmt: skip
+        """Queue `operation`; the future gets `render(result)`, or the Refused that it raised."""
+        if self.reading.reason is not None:
+            raise NotReady(f"the service is not ready: {self.reading.reason}")
+        if self._inbox.qsize() > MAX_QUEUED:
+            raise Overloaded
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        call = Call(lambda engine: operation(engine, *args, **kwargs), render, future)
+        self._inbox.put(partial(self._answer, call, call.run))
+        self._inflight.add(future)
+        future.add_done_callback(partial(self._left, call))
+        return future
+
+    async def call(
+        self, operation: Callable[Concatenate[Engine, P], R | Parked[R]], render: Callable[[R], T],
+        *args: P.args, **kwargs: P.kwargs,
+    ) -> T:  # fmt: skip
+        """Run `operation(engine, *args)` in the engine's thread and await its rendered result."""
+        return await self.submit(operation, render, *args, **kwargs)
+
+    def _left(self, call: Call, future: "asyncio.Future[Any]") -> None:
+        self._inflight.discard(future)
+        if future.cancelled():
+            self._inbox.put(partial(self._lot.leave, call))
+
+    def _abandon(self, reason: str) -> None:
+        for future in list(self._inflight):
+            if not future.done():
+                future.set_exception(JournalUnavailable())
+        self._on_fatal(reason)
+
+    def stop_waiting(self) -> None:
+        """The service is stopping: parked calls, and new ones that would wait, are answered with NotReady at once."""
+        self._inbox.put(self._turn_away)
+
+    async def close(self) -> None:
+        """Finish what is queued, end the thread, close the journal."""
+        self._inbox.put(self._end)
+        await asyncio.to_thread(self._thread.join)
+        self._journal.close()
+
+    # In the thread
+
+    def _run(self) -> None:
+        failure: str | None = "the engine's thread broke; see the log"
+        try:
+            self._replay()
+            while self._running:
+                self._drain()
+            failure = None
+        except (JournalError, Broken) as error:
+            failure = str(error)
+        finally:
+            if failure is not None:
+                self._fail(failure)
+
+    def _replay(self) -> None:
+        decoder = msgspec.msgpack.Decoder(list[Change])
+        for entry in self._journal.read(None):
+            for change in decoder.decode(entry.payload):
+                self._engine.apply(change)
+            self._last = entry.id
+        self._engine.changed.clear()
+        self._read(None)
+
+    def _drain(self) -> None:
+        deadline = self._lot.next_deadline()
+        try:
+            wait = None if deadline is None else max(0.0, deadline - self._engine.clock())
+            step = self._inbox.get(timeout=wait)
+            step()
+            for _ in range(MAX_DRAIN):
+                self._inbox.get_nowait()()
+        except queue.Empty:
+            pass
+        for call, parked in self._lot.expired(self._engine.clock()):
+            self._answer(call, partial(_retry, parked, True))
+        self._wake()
+        self._commit()
+        self._deliver()
+
+    def _answer(self, call: Call, run: Callable[[Engine], object]) -> None:
+        outcome = self._outcome(call, run)
+        if isinstance(outcome, Parked):
+            if not self._stopping:
+                self._lot.park(call, outcome)
+                return
+            outcome = NotReady("the service is stopping: send the call again")
+        self._lot.leave(call)
+        self._answers.append((call.future, outcome))
+
+    def _outcome(self, call: Call, run: Callable[[Engine], object]) -> object:
+        try:
+            result = run(self._engine)
+            return result if isinstance(result, Parked) else call.render(result)
+        except Refused as refused:
+            return refused
+        except Exception as error:  # the boundary: a bug reaches its caller alone, unless state was half changed
+            if self._engine.applying:
+                raise Broken("a change was applied in part: memory and journal may differ") from error
+            _log.exception("a call broke before it changed anything")
+            return Internal()
+
+    def _wake(self) -> None:
+        changed = self._engine.changed
+        while changed:
+            for call, parked in self._lot.ripe(changed.pop()):
+                self._answer(call, partial(_retry, parked, False))
+
+    def _commit(self) -> None:
+        log = self._engine.log
+        if not log:
+            return
+        appended = self._journal.append(self._last, self._encoder.encode(log))
+        if appended.outcome is not Outcome.OK:
+            raise Broken(f"the journal did not take a change: {appended.outcome}, its last entry is {appended.last}")
+        self._last = appended.last
+        log.clear()
+
+    def _deliver(self) -> None:
+        self._read("stopping" if self._stopping else None)
+        if self._answers:
+            self._tell(partial(_resolve, self._answers))
+            self._answers = []
+
+    def _tell(self, callback: Callable[[], None]) -> None:
+        assert self._loop is not None  # noqa: S101  (for the type checker: start() has set it)
+        self._loop.call_soon_threadsafe(callback)
+
+    def _turn_away(self) -> None:
+        self._stopping = True
+        for call in self._lot.all():
+            self._lot.leave(call)
+            self._answers.append((call.future, NotReady("the service is stopping: send the call again")))
+
+    def _end(self) -> None:
+        self._running = False
+
+    def _fail(self, reason: str) -> None:
+        _log.critical("stopping: %s", reason)
+        self._read(f"it failed: {reason}")
+        self._tell(partial(self._abandon, reason))
+
+    def _read(self, reason: str | None) -> None:
+        engine = self._engine
+        self.reading = Reading(reason, engine.revision, engine.epoch, len(engine.partitions), len(self._lot))
+
+
+def _retry(parked: Parked[object], is_last: bool, _: Engine) -> object:
+    return parked.retry(is_last)
+
+
+def _resolve(answers: list[Answer]) -> None:
+    for future, outcome in answers:
+        if future.done():
+            continue
+        if isinstance(outcome, Exception):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)

@@ -1,0 +1,1 @@
+"""One function per operation of the contract, named by its verb; the engine comes first. Refused: nothing changed."""

@@ -1,0 +1,149 @@
+"""Claiming: rows whose requested fields are all produced and that the task has not consumed, taken once.
+
+A claim that finds too little parks until data comes; it costs its batch, not its partition.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..arrays import Ints, pack
+from ..batch import Batch, View, describe
+from ..blocking import explain
+from ..engine import Engine
+from ..errors import Invalid
+from ..events import Consumed
+from ..intake import check_fields
+from ..parked import Parked
+from ..partition import Partition
+from ..samplers import Blocking, Sampler
+from ..supply import Supply
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a claim asks for. `least` ≤ rows ≤ `most`; fewer than `most` only once `wait_s` is over."""
+
+    task: str
+    fields: tuple[str, ...]
+    most: int
+    least: int
+    wait_s: float
+    sampler: Sampler
+    view: View
+
+    def __post_init__(self) -> None:
+        check_fields(self.fields, "body.fields")
+        if self.least > self.most:
+            raise Invalid.at("body.min_batch_size", f"must be at most batch_size={self.most}")
+        self.sampler.check(self.most)
+
+
+class Answer:
+    """What a claim ends in: Claimed or NotClaimed."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed(Answer):
+    """A batch was handed out."""
+
+    claim_id: str
+    task: str
+    batch: Batch
+
+
+@dataclass(frozen=True, slots=True)
+class NotClaimed(Answer):
+    """Not enough: what is `ready` before groups, what was `wanted`, whether the task is `done`, what is in the way."""
+
+    partition_id: str
+    revision: int
+    batch: Batch | None
+    fields: tuple[str, ...]
+    ready: int
+    wanted: int
+    done: bool
+    blocking: list[Blocking]
+
+
+def claim(engine: Engine, partition_id: str, wanted: Wanted) -> Answer | Parked[Answer]:
+    """Take a full batch now, or park until there is one. Raises PartitionCleared, also while parked."""
+    return _claim_until(engine, partition_id, wanted, engine.clock() + wanted.wait_s)
+
+
+def claim_now(engine: Engine, partition_id: str, wanted: Wanted) -> Answer:
+    """Take what there is, if it is enough. Raises PartitionCleared."""
+    return _hand_out(engine, partition_id, wanted, wanted.least) or _refuse(engine, partition_id, wanted)
+
+
+def _claim_until(engine: Engine, partition_id: str, wanted: Wanted, deadline: float) -> Answer | Parked[Answer]:
+    claimed = _hand_out(engine, partition_id, wanted, wanted.most)
+    if claimed is not None:
+        return claimed
+    if _is_done(engine.find(partition_id), wanted):
+        return _refuse(engine, partition_id, wanted)
+
+    def retry(is_last: bool) -> Answer | Parked[Answer]:
+        if is_last:
+            return claim_now(engine, partition_id, wanted)
+        return _claim_until(engine, partition_id, wanted, deadline)
+
+    return Parked(partition_id, deadline, _ripeness(engine, partition_id, wanted), retry)
+
+
+def _is_done(partition: Partition | None, wanted: Wanted) -> bool:
+    return partition is not None and partition.is_done(partition.tasks.get(wanted.task))
+
+
+def _supply(partition: Partition | None, wanted: Wanted) -> Supply | None:
+    """What the task can take; None while the partition or one of the fields is unknown."""
+    if partition is None or not all(name in partition.fields for name in wanted.fields):
+        return None
+    return partition.supply(wanted.task, tuple(sorted(set(wanted.fields))))
+
+
+def _take(partition: Partition, supply: Supply, wanted: Wanted, enough: int) -> Ints | None:
+    if wanted.sampler.offers(partition, supply) < enough:
+        return None
+    rows = wanted.sampler.take(partition, supply, wanted.most)
+    return rows if len(rows) >= enough else None
+
+
+def _hand_out(engine: Engine, partition_id: str, wanted: Wanted, enough: int) -> Claimed | None:
+    partition = engine.find(partition_id)
+    supply = _supply(partition, wanted)
+    rows = None if partition is None or supply is None else _take(partition, supply, wanted, enough)
+    if partition is None or rows is None:
+        return None
+    indexes = partition.rows.global_index[rows]
+    revision = engine.commit(Consumed(partition_id, wanted.task, pack(indexes)))
+    return Claimed(f"c{revision:x}", wanted.task, describe(partition, rows, indexes, wanted.view))
+
+
+def _refuse(engine: Engine, partition_id: str, wanted: Wanted) -> NotClaimed:
+    partition = engine.find(partition_id)
+    blocking = explain(partition, wanted.task, wanted.fields, wanted.sampler)
+    if partition is None:
+        return NotClaimed(partition_id, 0, None, wanted.fields, 0, wanted.most, False, blocking)
+    supply = _supply(partition, wanted)
+    nothing = partition.rows.global_index[:0]
+    batch = describe(partition, nothing, nothing, wanted.view)
+    ready = supply.ready.count if supply else 0
+    done = _is_done(partition, wanted)
+    return NotClaimed(partition_id, partition.revision, batch, wanted.fields, ready, wanted.most, done, blocking)
+
+
+def _ripeness(engine: Engine, partition_id: str, wanted: Wanted) -> Callable[[], bool]:
+    """Deleted, done, or as much on offer as was asked for."""
+
+    def is_ripe() -> bool:
+        partition = engine.partitions.get(partition_id)
+        if partition is None:
+            return partition_id in engine.deleted
+        supply = _supply(partition, wanted)
+        if supply is not None and wanted.sampler.offers(partition, supply) >= wanted.most:
+            return True
+        return _is_done(partition, wanted)
+
+    return is_ripe

@@ -1,0 +1,70 @@
+"""Who consumed what: the status of one task, and starting anew."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Bits, Ints
+from ..engine import Engine
+from ..events import AnyEvent, Reset
+from ..partition import Partition
+from ..selection import Page, all_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """A task's account. `total` = live + consumed and cleared since + samples still expected."""
+
+    consumed: int
+    total: int
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Consumption:
+    """`page` and `status` (uint8 [rows]) are None where only counts were asked for."""
+
+    partition_id: str
+    revision: int
+    counts: Counts
+    page: Page | None
+    status: Bits | None
+
+
+def counts_of(partition: Partition, name: str) -> Counts:
+    """The account of a task; one that never took anything has consumed nothing."""
+    task = partition.tasks.get(name)
+    expected = partition.settings.expected_samples or 0
+    missing = max(0, expected - partition.rows.inserted)
+    cleared = task.consumed_cleared if task else 0
+    total = partition.rows.live_count + cleared + missing
+    return Counts(task.consumed if task else 0, total, partition.is_done(task))
+
+
+def read_consumption(
+    engine: Engine, partition_id: str, task: str, counts_only: bool, limit: int, cursor: str | None
+) -> Consumption:
+    """Asking registers nothing. Raises PartitionNotFound, PartitionCleared."""
+    partition = engine.get(partition_id)
+    counts = counts_of(partition, task)
+    if counts_only:
+        return Consumption(partition_id, partition.revision, counts, None, None)
+    page = all_rows(partition, limit, cursor)
+    status = _status(partition, task, page.rows)
+    return Consumption(partition_id, partition.revision, counts, page, status)
+
+
+def _status(partition: Partition, name: str, rows: Ints) -> Bits:
+    task = partition.tasks.get(name)
+    return np.zeros(len(rows), np.uint8) if task is None else task.state[rows]
+
+
+def reset_consumption(engine: Engine, partition_id: str, task: str | None) -> tuple[int, int]:
+    """(rows that were consumed, partition revision) of one task, or of all. Raises PartitionNotFound."""
+    partition = engine.get(partition_id)
+    names = list(partition.tasks) if task is None else [task]
+    counts = {name: partition.tasks[name].consumed for name in names if name in partition.tasks}
+    events: list[AnyEvent] = [Reset(partition_id, name) for name, consumed in counts.items() if consumed]
+    if events:
+        engine.commit(*events)
+    return sum(counts.values()), partition.revision

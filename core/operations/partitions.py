@@ -1,0 +1,121 @@
+"""Partitions: put, get, list, delete."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from ..engine import Engine
+from ..errors import PartitionConflict, PreconditionFailed
+from ..events import AnyEvent, PartitionDeleted, PartitionMade, PartitionSet, Settings
+from ..fields import Field
+from ..intake import DeclarationIn, check_fields, declared
+from ..partition import NO_SETTINGS, Partition
+from ..selection import cursor_for, place_of
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A partition as GET answers it. `produced` per field, (consumed, leased, dead) per task."""
+
+    partition_id: str
+    revision: int
+    made: bool
+    created_at: float
+    settings: Settings
+    num_samples: int
+    fields: list[tuple[Field, int]]
+    tasks: dict[str, tuple[int, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A partition in a list."""
+
+    partition_id: str
+    revision: int
+    created_at: float
+    num_samples: int
+    num_fields: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """A partition is gone; how many samples went with it."""
+
+    partition_id: str
+    revision: int
+    cleared: int
+
+
+def put_partition(
+    engine: Engine,
+    partition_id: str,
+    expected_samples: int | None,
+    max_samples: int | None,
+    max_attempts: int | None,
+    fields: Mapping[str, DeclarationIn],
+) -> Summary:
+    """Make a partition, or give one its settings. Raises PartitionConflict, DtypeConflict, KindConflict."""
+    check_fields(fields, "body.fields")
+    declarations = tuple(declared(name, schema) for name, schema in sorted(fields.items()))
+    settings = Settings(expected_samples, max_samples, max_attempts or NO_SETTINGS.max_attempts, declarations)
+    partition = engine.partitions.get(partition_id)
+    events: list[AnyEvent] = []
+    if partition is None:
+        events.append(PartitionMade(partition_id, engine.wall()))
+    if settings != (partition.settings if partition else NO_SETTINGS):
+        if partition:
+            _check_settings(partition, settings)
+        events.append(PartitionSet(partition_id, settings))
+    if events:
+        engine.commit(*events)
+    return summarise(engine.partitions[partition_id], made=partition is None)
+
+
+def _check_settings(partition: Partition, settings: Settings) -> None:
+    if partition.settings != NO_SETTINGS:
+        raise PartitionConflict(
+            f"partition {partition.partition_id!r} has other settings: leave it, or delete it first"
+        )
+    for declaration in settings.fields:
+        if declaration.name in partition.fields:
+            partition.fields[declaration.name].check(declaration)
+
+
+def get_partition(engine: Engine, partition_id: str) -> Summary:
+    """Raises PartitionNotFound, PartitionCleared."""
+    return summarise(engine.get(partition_id))
+
+
+def summarise(partition: Partition, *, made: bool = False) -> Summary:
+    """What GET and PUT answer."""
+    return Summary(
+        partition.partition_id,
+        partition.revision,
+        made,
+        partition.created_at,
+        partition.settings,
+        partition.rows.live_count,
+        [(field, int(partition.produced[field.bit])) for field in partition.fields.values()],
+        {name: (task.consumed, 0, 0) for name, task in partition.tasks.items()},
+    )
+
+
+def list_partitions(engine: Engine, prefix: str, limit: int, cursor: str | None) -> tuple[list[Line], str | None]:
+    """In the order they were made; the cursor is the revision that made the last one listed."""
+    after = place_of(cursor, "m", 0)
+    matching = (p for p in engine.partitions.values() if p.made_at > after and p.partition_id.startswith(prefix))
+    page = list(islice(matching, limit + 1))
+    lines = [Line(p.partition_id, p.revision, p.created_at, p.rows.live_count, len(p.fields)) for p in page[:limit]]
+    return lines, cursor_for("m", page[limit - 1].made_at) if len(page) > limit else None
+
+
+def delete_partition(engine: Engine, partition_id: str, matches: Callable[[int], bool] | None) -> Deleted:
+    """Raises PreconditionFailed where `matches` (If-Match over the revision) says no. Absent or deleted: 0 cleared."""
+    partition = engine.partitions.get(partition_id)
+    if partition is None:
+        return Deleted(partition_id, engine.revision_of(partition_id), 0)
+    if matches is not None and not matches(partition.revision):
+        raise PreconditionFailed(f"partition {partition_id!r} changed: it is at revision {partition.revision} now")
+    cleared = partition.rows.live_count
+    return Deleted(partition_id, engine.commit(PartitionDeleted(partition_id)), cleared)

@@ -1,0 +1,124 @@
+"""Writing: insert rows, produce fields, patch custom and backend meta. Each call is one change, or none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..arrays import Ints, pack
+from ..batch import Batch, View, describe
+from ..cells import Column, Const, to_cells
+from ..draft import Draft
+from ..engine import Engine
+from ..errors import FieldNotFound, Invalid, PartitionNotFound
+from ..events import BackendMetaSet
+from ..intake import GroupIds, SchemaIn, backend_columns, check_fields, field_write, group_cells
+from ..partition import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The rows of a write, in the caller's order, and how many of them are new."""
+
+    partition_id: str
+    revision: int
+    global_indexes: Ints
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowWrite:
+    """Which rows a write names and what it says of them, fields aside."""
+
+    indexes: list[int] | None = None
+    keys: list[str] | None = None
+    group_ids: GroupIds | None = None
+    custom_meta: Column | None = None
+
+
+def _row_parts(draft: Draft, write: RowWrite) -> None:
+    if write.group_ids is not None:
+        draft.group(group_cells(write.group_ids, len(draft.rows)))
+    if write.custom_meta is not None:
+        column = draft.engine.cells.column(write.custom_meta, len(draft.rows), "body.custom_meta", 2, patch=True)
+        draft.merge(column)
+
+
+def insert(
+    engine: Engine, partition_id: str, count: int | None, write: RowWrite, expand: bool
+) -> tuple[Batch, int]:  # fmt: skip
+    """New rows, `count` of them or one per key; a key that exists keeps its index. (batch meta, rows created).
+
+    Makes the partition if need be, also a deleted one. Raises DuplicateKeys, GroupConflict, TooManySamples.
+    """
+    if (count is None) == (write.keys is None):
+        raise Invalid.at("body", "give count or keys, one of them")
+    draft = Draft(engine, partition_id, engine.partitions.get(partition_id))
+    if write.keys is not None:
+        draft.name(write.keys, create=True)
+    elif count is not None:
+        draft.add(count)
+    _row_parts(draft, write)
+    draft.commit()
+    partition = engine.partitions[partition_id]
+    return describe(partition, partition.rows.locate(draft.indexes), draft.indexes, View(expand=expand)), draft.created
+
+
+def produce(
+    engine: Engine,
+    partition_id: str,
+    write: RowWrite,
+    create: bool,
+    field_schema: Mapping[str, SchemaIn],
+    backend_meta: dict[str, Column],
+) -> Written:
+    """Rows, schema, ready bits, backend meta and custom meta in one step: nobody sees a ready row without its meta.
+
+    Raises SampleNotFound, SampleCleared, KeyNotFound, DuplicateKeys, DuplicateIndexes, GroupConflict, DtypeConflict,
+    KindConflict, TooManySamples, PartitionNotFound, PartitionCleared.
+    """
+    check_fields(field_schema, "body.field_schema")
+    draft = Draft(engine, partition_id, _target(engine, partition_id, create and write.keys is not None))
+    draft.choose(write.indexes, write.keys, create=create)
+    rows = len(draft.rows)
+    cells = backend_columns(engine.cells, backend_meta, field_schema, rows)
+    writes = [field_write(name, schema, rows, cells.get(name)) for name, schema in field_schema.items()]
+    _row_parts(draft, write)
+    draft.produce(writes)
+    return Written(partition_id, draft.commit(), draft.indexes, draft.created)
+
+
+def _target(engine: Engine, partition_id: str, create: bool) -> Partition | None:
+    partition = engine.find(partition_id)
+    if partition is None and not create:
+        raise PartitionNotFound(
+            f"there is no partition {partition_id!r}: make it with PUT or insert, or produce keys with create: true"
+        )
+    return partition
+
+
+def patch_custom_meta(engine: Engine, partition_id: str, write: RowWrite) -> Written:
+    """Merge custom meta by RFC 7396. Raises as `produce` does."""
+    draft = Draft(engine, partition_id, engine.get(partition_id))
+    draft.choose(write.indexes, write.keys)
+    _row_parts(draft, write)
+    return Written(partition_id, draft.commit(), draft.indexes, 0)
+
+
+def patch_backend_meta(engine: Engine, partition_id: str, write: RowWrite, columns: dict[str, Column]) -> Written:
+    """The backend moved the bytes: set cells; makes nothing ready. Raises FieldNotFound, else as `produce` does."""
+    partition = engine.get(partition_id)
+    draft = Draft(engine, partition_id, partition)
+    draft.choose(write.indexes, write.keys)
+    unknown = [name for name in columns if name not in partition.fields]
+    if unknown:
+        raise FieldNotFound(fields=unknown)
+    checked = backend_columns(engine.cells, columns, columns, len(draft.rows))
+    changed = {name: to_cells(column) for name, column in checked.items() if _differs(partition, name, draft, column)}
+    if changed and len(draft.rows):
+        draft.events.append(BackendMetaSet(partition_id, pack(draft.indexes), changed))
+    return Written(partition_id, draft.commit(), draft.indexes, 0)
+
+
+def _differs(partition: Partition, name: str, draft: Draft, column: Column) -> bool:
+    stored = partition.cells_of(name, draft.rows)
+    given = [column.value] * len(stored) if isinstance(column, Const) else column
+    return stored != given

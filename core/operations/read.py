@@ -1,0 +1,154 @@
+"""Reading: batch meta, backend meta, production status, keys. Nothing here changes anything."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..arrays import Bits, Ints
+from ..batch import Batch, Cut, View, describe
+from ..cells import NULL, json_strings
+from ..engine import Engine
+from ..errors import FieldNotFound
+from ..intake import check_fields
+from ..partition import Partition, known
+from ..selection import Selector, all_rows, cursor_for, require_all, select
+
+KEY_CHUNK = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A page of rows and what was asked of them; which member holds it depends on the operation."""
+
+    partition_id: str
+    revision: int
+    global_indexes: Ints
+    next_cursor: str | None = None
+    missing_keys: tuple[str, ...] = ()
+    missing_fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BackendMeta(Listing):
+    """`columns`: per field a JSON column of cells."""
+
+    columns: dict[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Production(Listing):
+    """`matrix` uint8 [rows, fields], in the order asked."""
+
+    fields: tuple[str, ...] = ()
+    matrix: Bits = field(default_factory=lambda: np.empty((0, 0), np.uint8))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLine:
+    """One keyed row; `key` and `custom_meta` are JSON bytes."""
+
+    key: bytes
+    global_index: int
+    custom_meta: bytes
+    revision: int
+
+
+def _fields(view: View) -> None:
+    if view.fields is not None:
+        check_fields(view.fields, "fields")
+
+
+def read(
+    engine: Engine, partition_id: str, selector: Selector, view: View, strict: bool, limit: int, cursor: str | None
+) -> Batch:
+    """Batch meta of the selected rows. With `strict`: KeyNotFound, SampleNotFound, FieldNotFound."""
+    _fields(view)
+    partition = engine.get(partition_id)
+    page = select(partition, selector, limit, cursor)
+    if strict:
+        require_all(page)
+    batch = describe(partition, page.rows, page.indexes, view)
+    if strict and batch.missing_fields:
+        raise FieldNotFound(fields=batch.missing_fields)
+    return replace(batch, missing_keys=page.missing_keys, next_cursor=page.next_cursor)
+
+
+def read_if_changed(
+    engine: Engine, partition_id: str, is_same: Callable[[int], bool], view: View, limit: int, cursor: str | None
+) -> Batch | int:
+    """Batch meta of all rows, or only the partition's revision where the caller has that one already."""
+    revision = engine.get(partition_id).revision
+    return revision if is_same(revision) else read(engine, partition_id, Selector(), view, False, limit, cursor)
+
+
+def read_backend_meta(
+    engine: Engine, partition_id: str, selector: Selector, view: View, limit: int, cursor: str | None
+) -> BackendMeta:
+    """Where the bytes of the selected cells lie."""
+    _fields(view)
+    partition = engine.get(partition_id)
+    page = select(partition, selector, limit, cursor)
+    fields, missing = known(partition, tuple(partition.fields) if view.fields is None else view.fields)
+    columns = Cut(partition, page.rows, fields, view.expand).backend_meta()
+    return BackendMeta(
+        partition_id, partition.revision, page.indexes, page.next_cursor, page.missing_keys, tuple(missing), columns
+    )
+
+
+def read_production(
+    engine: Engine, partition_id: str, names: tuple[str, ...], limit: int, cursor: str | None
+) -> Production:
+    """0/1 per sample and field. Raises FieldNotFound."""
+    partition = engine.get(partition_id)
+    _, missing = known(partition, names)
+    if missing:
+        raise FieldNotFound(fields=missing)
+    page = all_rows(partition, limit, cursor)
+    words = np.ascontiguousarray(partition.status.gather(page.rows).cpu().numpy()).view(np.uint8)
+    bits = np.unpackbits(words, axis=1, bitorder="little")
+    matrix = bits[:, [partition.fields[name].bit for name in names]]
+    return Production(
+        partition_id, partition.revision, page.indexes, page.next_cursor, fields=names, matrix=matrix
+    )  # fmt: skip
+
+
+def lookup_keys(engine: Engine, partition_id: str, indexes: list[int]) -> tuple[Partition, list[bytes]]:
+    """Keys of these indexes as JSON strings, null for those without or not held."""
+    partition = engine.get(partition_id)
+    rows = partition.rows.locate(np.array(indexes, np.int64))
+    if partition.rows.keys is None:
+        return partition, [NULL] * len(rows)
+    return partition, partition.rows.keys[rows].tolist()
+
+
+def list_keys(
+    engine: Engine, partition_id: str, prefix: str, limit: int, cursor: str | None
+) -> tuple[Partition, list[KeyLine], str | None]:
+    """Keyed rows in index order whose key starts with `prefix`."""
+    partition = engine.get(partition_id)
+    start = json_strings([prefix])[0][:-1]
+    chunk = limit + 1 if not prefix else KEY_CHUNK
+    found: list[KeyLine] = []
+    while len(found) <= limit:
+        page = all_rows(partition, chunk, cursor)
+        found += _key_lines(partition, page.rows, start)
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    more = cursor_for("i", found[limit].global_index) if len(found) > limit else None
+    return partition, found[:limit], more
+
+
+def _key_lines(partition: Partition, rows: Ints, start: bytes) -> list[KeyLine]:
+    if partition.rows.keys is None:
+        return []
+    keys = partition.rows.keys[rows].tolist()
+    at = rows[[i for i, key in enumerate(keys) if key.startswith(start)]]
+    columns = (
+        partition.rows.keys[at].tolist(),
+        partition.rows.global_index[at].tolist(),
+        partition.custom_meta_of(at),
+        partition.rows.revision[at].tolist(),
+    )
+    return [KeyLine(*line) for line in zip(*columns, strict=True)]

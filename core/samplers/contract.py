@@ -1,0 +1,37 @@
+"""What a sampler is: it looks at a supply and names rows. It changes nothing; the claim that takes them does."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..arrays import Ints
+from ..partition import Partition
+from ..supply import Supply
+
+
+@dataclass(frozen=True, slots=True)
+class Blocking:
+    """One reason why rows are not handed out: how many, up to ten of their indexes, and the groups' ids (JSON)."""
+
+    reason: str
+    count: int
+    global_indexes: tuple[int, ...] = ()
+    field: str | None = None
+    group_ids: tuple[bytes, ...] | None = None
+
+
+class Sampler(Protocol):
+    """1. Only rows of the supply, none twice, never more than asked. 2. Same supply and arguments, same rows.
+    3. `offers` is O(1) and never less than `take` could give.
+    """
+
+    def check(self, batch_size: int) -> None:
+        """Raises Invalid where `batch_size` cannot be served."""
+
+    def offers(self, partition: Partition, supply: Supply) -> int:
+        """Rows that could go out now."""
+
+    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
+        """Row numbers of up to `most` rows, in the order they are handed out."""
+
+    def blocking(self, partition: Partition) -> list[Blocking]:
+        """What this sampler holds back that `sequential` would not."""

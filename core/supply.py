@@ -1,0 +1,166 @@
+"""What one task can take for one list of fields, kept up to date as rows become ready: a claim costs its batch.
+
+All of it is derived: it is in no journal, may be dropped at any time, and is built anew from the partition when asked
+for. Rows and groups are both small ints in a `Pool`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from .arrays import Bits, Ints, filled, grown
+from .groups import Groups
+from .rows import Rows
+
+BLOCK = 1024
+GroupBy = Literal["group_id", "position"]
+
+
+class Pool:
+    """A set of small ints: add, discard, count, and the lowest k, found through the counts of blocks of 1,024."""
+
+    __slots__ = ("bits", "blocks", "count")
+
+    def __init__(self) -> None:
+        self.bits: Bits = filled(BLOCK, 0, np.uint8)
+        self.blocks: Ints = np.zeros(1, np.int64)
+        self.count = 0
+
+    def add(self, items: Ints) -> Ints:
+        """Put these in (each named once); returns those that were not in."""
+        if len(items):
+            self._reserve(int(items.max()))
+        return self._change(items[self.bits[items] == 0], 1)
+
+    def discard(self, items: Ints) -> Ints:
+        """Take these out (each named once); returns those that were in."""
+        inside = items[items < len(self.bits)]
+        return self._change(inside[self.bits[inside] == 1], -1)
+
+    def _change(self, items: Ints, step: int) -> Ints:
+        self.bits[items] = step > 0
+        np.add.at(self.blocks, items // BLOCK, step)
+        self.count += step * len(items)
+        return items
+
+    def _reserve(self, item: int) -> None:
+        if item >= len(self.bits):
+            blocks = max(item // BLOCK + 1, len(self.blocks) * 5 // 4)
+            self.bits = grown(self.bits, blocks * BLOCK, 0)
+            self.blocks = grown(self.blocks, blocks, 0)
+
+    def has(self, items: Ints) -> Ints:
+        """Those of `items` that are in."""
+        inside = items[items < len(self.bits)]
+        return np.asarray(inside[self.bits[inside] == 1])
+
+    def lowest(self, k: int) -> Ints:
+        """The k lowest, or all if there are fewer, ascending. Costs k and the number of blocks."""
+        blocks = np.flatnonzero(self.blocks)
+        enough = int(np.searchsorted(np.cumsum(self.blocks[blocks]), k)) + 1
+        chosen = blocks[:enough]
+        places = np.flatnonzero(self.bits.reshape(-1, BLOCK)[chosen])[:k]
+        return chosen[places // BLOCK] * BLOCK + places % BLOCK
+
+
+class GroupIndex:
+    """Whole groups of exactly n ready rows. `by` group id, or by position: rows k*n … k*n+n-1 ever inserted."""
+
+    def __init__(self, by: GroupBy, n: int, rows: Rows, groups: Groups) -> None:
+        self.by, self.n = by, n
+        self._rows, self._groups = rows, groups
+        first = rows.after(-1, 1)
+        self._base = int(rows.position[first[0]]) // n if len(first) else rows.inserted // n
+        self._ready = np.zeros(BLOCK, np.int64)
+        self.whole = Pool()
+
+    def _numbers(self, rows: Ints) -> Ints:
+        if self.by == "group_id":
+            return self._groups.number[rows].astype(np.int64)
+        return self._rows.position[rows] // self.n - self._base
+
+    def add(self, rows: Ints, step: int = 1) -> None:
+        """These rows became ready for the task (step -1: no longer are)."""
+        numbers = self._numbers(rows)
+        if len(numbers) and int(numbers.max()) >= len(self._ready):
+            self._ready = grown(self._ready, int(numbers.max()) * 5 // 4 + 1, 0)
+        np.add.at(self._ready, numbers, step)
+        self.refresh(np.unique(numbers))
+
+    def refresh(self, numbers: Ints) -> None:
+        """These groups changed in size or in ready rows."""
+        if self.by == "group_id":
+            numbers = numbers[(numbers > 0) & (numbers < len(self._ready))]
+        whole = self._ready[numbers] == self.n
+        if self.by == "group_id":
+            whole &= self._groups.size[numbers] == self.n
+        self.whole.add(numbers[whole])
+        self.whole.discard(numbers[~whole])
+
+    def take(self, groups: int) -> Ints:
+        """Rows of up to `groups` whole groups, oldest group first: int64 [groups * n]."""
+        while True:
+            chosen = self.whole.lowest(groups)
+            members = self._members(chosen)
+            mixed = self._mixed(members)
+            if not mixed.any():
+                return members.reshape(-1)
+            self.whole.discard(chosen[mixed])
+
+    def _members(self, numbers: Ints) -> Ints:
+        if self.by == "group_id":
+            return self._groups.members(numbers, self._rows.live, self.n)
+        known = self._rows.position[: self._rows.n]
+        heads = np.searchsorted(known, (numbers + self._base) * self.n)
+        return heads[:, None] + np.arange(self.n)
+
+    def _mixed(self, members: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """A window of two group ids is never whole: a row's group is set once."""
+        numbers = self._groups.number[members]
+        highest = numbers.max(axis=1, initial=0)
+        return np.asarray(((numbers != highest[:, None]) & (numbers > 0)).any(axis=1))
+
+
+@dataclass(slots=True)
+class Supply:
+    """The rows a task can take: every field of `fields` produced, not consumed by it."""
+
+    fields: tuple[str, ...]
+    mask: Ints
+    ready: Pool
+    groups: dict[tuple[GroupBy, int], GroupIndex]
+
+    def add(self, rows: Ints) -> None:
+        """These rows can be taken now."""
+        fresh = self.ready.add(rows)
+        for index in self.groups.values():
+            index.add(fresh)
+
+    def discard(self, rows: Ints) -> None:
+        """These rows cannot be taken any more."""
+        gone = self.ready.discard(rows)
+        for index in self.groups.values():
+            index.add(gone, -1)
+
+    def grouped(self, rows: Ints, numbers: Ints) -> None:
+        """These rows got a group."""
+        ready = self.ready.has(rows)
+        for index in self.groups.values():
+            if index.by == "group_id":
+                index.add(ready)
+                index.refresh(np.unique(numbers).astype(np.int64))
+
+    def resized(self, numbers: Ints) -> None:
+        """These groups lost rows."""
+        for index in self.groups.values():
+            if index.by == "group_id":
+                index.refresh(np.unique(numbers).astype(np.int64))
+
+    def by_group(self, by: GroupBy, n: int, rows: Rows, groups: Groups) -> GroupIndex:
+        """The index of whole groups of n, made at its first use."""
+        index = self.groups.get((by, n))
+        if index is None:
+            index = self.groups[by, n] = GroupIndex(by, n, rows, groups)
+            index.add(np.flatnonzero(self.ready.bits))
+        return index
