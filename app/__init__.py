@@ -1,0 +1,1 @@
+"""The HTTP edge of batchmeta: decode, hand to the engine's thread, send the bytes. No state of samples lives here."""

@@ -1,0 +1,92 @@
+"""Puts the edge together: routes, error handlers, the OpenAPI and its page, all behind the guard."""
+
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib import resources
+from pathlib import Path
+
+import orjson
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from core.errors import Refused
+from core.executor import Executor
+from core.journal.contract import Durability
+
+from .errors import EdgeRefused, on_bug, on_edge_refused, on_http_exception, on_refused
+from .guard import Guard
+from .incoming import Edge
+from .openapi import document
+from .routes import ALL
+from .settings import Settings
+from .version import VERSION
+
+STATIC = Path(str(resources.files(__package__) / "static"))
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>batchmeta API</title>
+<link rel="icon" href="/static/favicon-32x32.png">
+<link rel="stylesheet" href="/static/swagger-ui.css">
+</head>
+<body>
+<div id="page"></div>
+<script src="/static/swagger-ui-bundle.js"></script>
+<script src="/static/docs.js"></script>
+</body>
+</html>
+"""
+
+
+def openapi() -> dict[str, object]:
+    """The OpenAPI document of all routes."""
+    return document(operation for routes in ALL for operation in routes.operations)
+
+
+def build(executor: Executor, settings: Settings, edge: Edge, on_start: Callable[[], None]) -> Guard:
+    """The ASGI application. The executor starts with it and is closed with it."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        executor.start()
+        on_start()
+        yield
+        await executor.close()
+
+    app = FastAPI(
+        title="batchmeta", version=VERSION, lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None,
+        redirect_slashes=False,
+    )  # fmt: skip
+    app.state.edge = edge
+    for routes in ALL:
+        app.include_router(routes.router)
+    _add_docs(app)
+    app.add_exception_handler(Refused, on_refused)
+    app.add_exception_handler(EdgeRefused, on_edge_refused)
+    app.add_exception_handler(HTTPException, on_http_exception)
+    app.add_exception_handler(Exception, on_bug)
+    return Guard(app, executor, (settings.host, *settings.allowed_hosts))
+
+
+def _add_docs(app: FastAPI) -> None:
+    body = orjson.dumps(openapi())
+
+    async def openapi_json(_: Request) -> Response:
+        return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
+
+    async def docs(_: Request) -> Response:
+        return HTMLResponse(_PAGE, headers={"Cache-Control": "no-store"})
+
+    app.add_route("/openapi.json", openapi_json, include_in_schema=False)
+    app.add_route("/docs", docs, include_in_schema=False)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+
+
+def new_edge(executor: Executor, settings: Settings, device: str, durability: Durability, started_at: float) -> Edge:
+    """What routes share; the boot id tells this start's ETags from another's."""
+    return Edge(executor, settings, device, durability, secrets.token_hex(4), started_at)

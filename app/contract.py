@@ -1,0 +1,160 @@
+"""Joins the wire's Structs to FastAPI: a route takes one decoded Struct (body, or query of a GET) and gives a Reply.
+
+A route's docstring is its summary and description; what it takes, answers and refuses is written beside it once, and
+both the decoder and the OpenAPI come from that.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from batchmeta.wire.requests import Request as WireRequest
+from core.intake import check_name
+
+from .errors import EdgeRefused
+from .incoming import Incoming, Reply
+
+T = TypeVar("T", bound=WireRequest)
+Route = Callable[[Incoming, T], Awaitable[Reply]]
+_AT = re.compile(r"^(.*?)(?: - at `(key in )?\$(.*)`)?$", re.DOTALL)
+_UNKNOWN = re.compile(r"^Object contains unknown field `(.*)`$")
+_JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What the OpenAPI says of one route. `replies` by status; examples are JSON values."""
+
+    method: str
+    path: str
+    operation_id: str
+    tag: str
+    summary: str
+    description: str
+    takes: type[WireRequest]
+    replies: Mapping[int, Any]
+    errors: tuple[str, ...]
+    example: Any
+    reply_example: Any
+    has_etag: bool
+
+
+class Routes:
+    """A group of routes under one tag. Every Operation added is kept in `operations` for the OpenAPI."""
+
+    def __init__(self, tag: str) -> None:
+        self.tag = tag
+        self.router = APIRouter(tags=[tag])
+        self.operations: list[Operation] = []
+
+    def route(
+        self,
+        method: str,
+        path: str,
+        takes: type[T],
+        replies: Mapping[int, Any],
+        *,
+        errors: tuple[str, ...] = (),
+        example: Any = None,
+        reply_example: Any = None,
+        has_etag: bool = False,
+    ) -> Callable[[Route[T]], Route[T]]:
+        """Register an async function `(Incoming, takes) -> Reply`."""
+
+        def register(function: Route[T]) -> Route[T]:
+            decode = _query_decoder(takes) if method in ("GET", "DELETE") else _body_decoder(takes)
+
+            async def endpoint(request: Request) -> Response:
+                call = Incoming(request)
+                for name, value in request.path_params.items():
+                    check_name(value, f"path.{name}")
+                check_accept(request)
+                return (await function(call, await decode(call))).to_response()
+
+            summary, _, description = (function.__doc__ or "").partition("\n")
+            self.operations.append(
+                Operation(
+                    method, path, function.__name__, self.tag, summary.strip().rstrip("."), _dedent(description),
+                    takes, replies, errors, example, reply_example, has_etag,
+                )
+            )  # fmt: skip
+            self.router.add_api_route(
+                path, endpoint, methods=[method], name=function.__name__, response_model=None, include_in_schema=False
+            )
+            return function
+
+        return register
+
+
+def _dedent(text: str) -> str:
+    return "\n".join(line.strip() for line in text.strip().splitlines())
+
+
+def check_accept(request: Request) -> None:
+    """We answer JSON; an Accept that rules it out is refused."""
+    accept = request.headers.get("accept")
+    if accept is None:
+        return
+    ranges = [part.replace(" ", "").lower() for part in accept.split(",")]
+    wanted = [r.split(";")[0] for r in ranges if not re.search(r";q=0(\.0*)?(;|$)", r)]
+    if not {"*/*", "application/*", _JSON} & set(wanted):
+        raise EdgeRefused("not-acceptable", f"only {_JSON} is offered: send Accept: {_JSON}, or no Accept")
+
+
+def _body_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
+    decoder = msgspec.json.Decoder(takes)
+
+    async def decode(call: Incoming) -> T:
+        body = await call.body()
+        if body and call.content_type != _JSON:
+            raise EdgeRefused(
+                "unsupported-media-type", f"send Content-Type: {_JSON} (curl --json '…' does), and a JSON body"
+            )
+        return explained(lambda: decoder.decode(body or b"{}"), "body")
+
+    return decode
+
+
+def _query_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
+    async def decode(call: Incoming) -> T:
+        items = call.request.query_params.multi_items()
+        names = [name for name, _ in items]
+        if len(set(names)) != len(names):
+            raise invalid("query", "names a parameter twice: give each once, lists separated by commas")
+        if await call.body():
+            raise invalid("body", f"a {call.request.method} takes no body: use query parameters")
+        return explained(lambda: msgspec.convert(dict(items), takes, strict=False), "query")
+
+    return decode
+
+
+def invalid(loc: str, msg: str) -> EdgeRefused:
+    """422 for one member."""
+    return EdgeRefused("invalid-request", f"{loc}: {msg}", [(loc, msg)])
+
+
+def explained(decode: Callable[[], T], where: str) -> T:
+    """`decode()`, its failures told as 422 with the place and what to change."""
+    try:
+        return decode()
+    except msgspec.ValidationError as error:
+        raise _located(str(error), where) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise invalid(where, f"is not valid JSON in UTF-8: {error}") from error
+    except RecursionError as error:
+        raise invalid(where, "is nested too deep: at most 64 levels") from error
+
+
+def _located(message: str, where: str) -> EdgeRefused:
+    match = _AT.match(message)
+    text, key, place = (match[1], match[2], match[3] or "") if match else (message, None, "")
+    unknown = _UNKNOWN.match(text)
+    if unknown:
+        return invalid(f"{where}{place}", f"has no member {unknown[1]!r}: leave it out (members are listed in /docs)")
+    return invalid(f"{where}{place}", f"{'a name here: ' if key else ''}{text[:1].lower()}{text[1:]}")

@@ -1,0 +1,106 @@
+"""From wire Structs to what operations take: columns, selectors, views, names in a query."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+import orjson
+
+from batchmeta.wire.requests import Include
+from batchmeta.wire.types import Cells, ConstCell, ConstGroup, GroupIds
+from core import intake
+from core.batch import View
+from core.cells import Column, Const
+from core.operations.produce import RowWrite
+from core.selection import Selector
+
+from .contract import invalid
+
+_INDEXES = msgspec.json.Decoder(list[int])
+
+
+def column(cells: Cells) -> Column:
+    """A column of cells, still to be checked."""
+    if isinstance(cells, ConstCell):
+        return Const(bytes(cells.const))
+    return cells  # type: ignore[return-value]  # Raw is bytes-like; the checker copies each cell as it checks it
+
+
+def columns(by_field: Mapping[str, Cells] | None) -> dict[str, Column]:
+    """Columns by field."""
+    return {name: column(cells) for name, cells in (by_field or {}).items()}
+
+
+def _group_ids(group_ids: GroupIds | None) -> intake.GroupIds | None:
+    return Const(orjson.dumps(group_ids.const)) if isinstance(group_ids, ConstGroup) else group_ids
+
+
+class RowsIn(Protocol):
+    """A body that names rows for a write."""
+
+    @property
+    def keys(self) -> list[str] | None: ...
+    @property
+    def custom_meta(self) -> Cells | None: ...
+
+
+def row_write(body: RowsIn) -> RowWrite:
+    """Which rows, and their group ids and custom meta."""
+    cells = body.custom_meta
+    return RowWrite(
+        getattr(body, "global_indexes", None),
+        body.keys,
+        _group_ids(getattr(body, "group_ids", None)),
+        None if cells is None else column(cells),
+    )
+
+
+class SelectorIn(Protocol):
+    """A body with a selector."""
+
+    @property
+    def global_indexes(self) -> list[int] | None: ...
+    @property
+    def keys(self) -> list[str] | None: ...
+
+
+def selector(body: SelectorIn) -> Selector:
+    """Which rows a read means."""
+    return Selector(body.global_indexes, body.keys)
+
+
+class ViewIn(Protocol):
+    """A body that says what of a batch it wants."""
+
+    @property
+    def include(self) -> list[Include] | None: ...
+    @property
+    def expand(self) -> bool | None: ...
+    @property
+    def compact(self) -> bool | None: ...
+
+
+def view(body: ViewIn, fields: list[str] | None) -> View:
+    """What of a batch is asked for."""
+    include = None if body.include is None else frozenset(body.include)
+    return View(None if fields is None else tuple(fields), include, bool(body.expand), bool(body.compact))
+
+
+def listed(text: str | None) -> list[str] | None:
+    """`a,b` of a query; the empty text is the empty list."""
+    if text is None:
+        return None
+    return text.split(",") if text else []
+
+
+def listed_indexes(text: str | None) -> list[int] | None:
+    """`1,2` of a query, each within int64."""
+    if text is None:
+        return None
+    try:
+        indexes = _INDEXES.decode(f"[{text}]")
+    except msgspec.DecodeError as error:
+        raise invalid("query.global_indexes", "must be whole numbers separated by commas, as in 0,1,2") from error
+    if any(not 0 <= index < 2**63 for index in indexes) or len(indexes) > intake.MAX_ROWS:
+        raise invalid("query.global_indexes", f"must be 0 … 2^63-1, at most {intake.MAX_ROWS} of them")
+    return indexes

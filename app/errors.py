@@ -1,0 +1,98 @@
+"""Refusals to problem+json (RFC 9457). The table of codes is the wire's; what has no code here is a bug: 500."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import UNSET
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from batchmeta.wire import PROBLEMS
+from batchmeta.wire.replies import Problem, ProblemError
+from core.errors import Refused, SampleCleared
+
+MEDIA_TYPE = "application/problem+json"
+NAMED = 20
+RETRY_AFTER_S = "1"
+_BY_STATUS = {404: "route-not-found", 405: "method-not-allowed"}
+
+
+class EdgeRefused(Exception):
+    """Refused before the engine saw it: `code` of the contract, what to change, and where."""
+
+    def __init__(self, code: str, detail: str, errors: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(detail)
+        self.code, self.detail, self.errors = code, detail, errors
+
+
+def problem(
+    code: str, detail: str, request_id: str, headers: Mapping[str, str] | None = None, **more: object
+) -> Response:
+    """The reply for one code. `more` are the optional members of Problem."""
+    kind = PROBLEMS[code]
+    body = Problem(
+        type=f"urn:batchmeta:problem:{code}",
+        title=kind.title,
+        status=kind.status,
+        detail=detail,
+        code=code,
+        retryable=kind.retryable,
+        request_id=request_id,
+        **more,  # type: ignore[arg-type]
+    )
+    extra = {"Retry-After": RETRY_AFTER_S} if kind.retryable and kind.status in (429, 503) else {}
+    return Response(
+        msgspec.json.encode(body), kind.status, {"Cache-Control": "no-store", **extra, **(headers or {})}, MEDIA_TYPE
+    )
+
+
+def refused(error: Refused, request_id: str) -> Response:
+    """A refusal of the engine. Names the first 20 offenders; every cleared sample, for those a caller must drop."""
+    most = None if isinstance(error, SampleCleared) else NAMED
+    return problem(
+        error.code,
+        error.detail,
+        request_id,
+        errors=_errors(error.errors),
+        global_indexes=list(error.global_indexes[:most]) or UNSET,
+        keys=list(error.keys[:most]) or UNSET,
+        fields=list(error.fields[:most]) or UNSET,
+    )
+
+
+def _errors(errors: Sequence[tuple[str, str]]) -> object:
+    return [ProblemError(loc=loc, msg=msg) for loc, msg in errors[:NAMED]] or UNSET
+
+
+def request_id_of(request: Request) -> str:
+    """The id the guard gave this request."""
+    return str(request.scope["state"]["request_id"])
+
+
+async def on_refused(request: Request, error: Exception) -> Response:
+    """Handler of core's refusals."""
+    assert isinstance(error, Refused)  # noqa: S101  (registered for that class alone)
+    return refused(error, request_id_of(request))
+
+
+async def on_edge_refused(request: Request, error: Exception) -> Response:
+    """Handler of the edge's own refusals."""
+    assert isinstance(error, EdgeRefused)  # noqa: S101  (registered for that class alone)
+    return problem(error.code, error.detail, request_id_of(request), errors=_errors(error.errors))
+
+
+async def on_http_exception(request: Request, error: Exception) -> Response:
+    """Handler of the router's own: no such route, method not allowed."""
+    assert isinstance(error, HTTPException)  # noqa: S101  (registered for that class alone)
+    code = _BY_STATUS.get(error.status_code, "bad-request")
+    detail = {
+        "route-not-found": f"there is no route {request.url.path}: see /docs",
+        "method-not-allowed": f"{request.method} is not allowed on {request.url.path}: see /docs",
+    }.get(code, str(error.detail))
+    return problem(code, detail, request_id_of(request), error.headers)
+
+
+async def on_bug(request: Request, _: Exception) -> Response:
+    """Handler of everything else: the traceback is in the log, under this request's id."""
+    return problem("internal", "a bug in the service: report it with this request_id", request_id_of(request))

@@ -1,0 +1,136 @@
+"""The OpenAPI document, made from the same table that decodes: Structs to schemas, docstrings to words."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from batchmeta.wire import PROBLEMS
+from batchmeta.wire.replies import Problem
+from batchmeta.wire.requests import Empty
+
+from .contract import Operation
+from .version import VERSION
+
+_REF = "#/components/schemas/{name}"
+_ALWAYS = (
+    "forbidden",
+    "not-acceptable",
+    "invalid-request",
+    "internal",
+    "overloaded",
+    "not-ready",
+    "journal-unavailable",
+)
+_BODY = ("body-too-large", "unsupported-media-type")
+_DESCRIPTION = """The control plane of a post-training relay: which samples x fields are produced, which task has
+consumed
+what, what each field looks like, and where each cell's bytes lie. Tensor data never passes through this service.
+
+Errors are RFC 9457 problems with a stable `code`. Every reply carries `X-Request-ID` and `X-Epoch`."""
+_PATH_PARAMETERS = {
+    "partition_id": ("Name of the partition", "train@step_0"),
+    "task": ("Name of the consumer", "actor_update"),
+}
+
+
+def document(operations: Iterable[Operation]) -> dict[str, Any]:
+    """OpenAPI 3.1."""
+    operations = list(operations)
+    types = [Problem, *{t for op in operations for t in (op.takes, *op.replies.values()) if t is not Empty}]
+    types.sort(key=lambda t: t.__name__)
+    schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
+    by_type = dict(zip(types, schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for op in operations:
+        paths.setdefault(op.path, {})[op.method.lower()] = _operation(op, by_type, components)
+    used = {name: schema for name, schema in components.items() if not name.endswith("Query") and name != "ListKeys"}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "batchmeta", "version": VERSION, "description": _DESCRIPTION},
+        "paths": paths,
+        "components": {"schemas": dict(sorted(used.items()))},
+    }
+
+
+def _operation(op: Operation, by_type: Mapping[type, Any], components: Mapping[str, Any]) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "tags": [op.tag],
+        "operationId": op.operation_id,
+        "summary": op.summary,
+        "description": op.description or op.summary,
+        "parameters": [*_path_parameters(op.path), *_query_parameters(op, components), *_header_parameters(op)],
+        "responses": {**_replies(op, by_type), **_problems(op, by_type)},
+    }
+    if op.method not in ("GET", "DELETE"):
+        out["requestBody"] = _request_body(op, by_type)
+    return out
+
+
+def _path_parameters(path: str) -> list[dict[str, Any]]:
+    name_schema = {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 200,
+        "pattern": r"^(?!\.\.?$)[^\x00-\x1f\x7f-\x9f/\\]+$",
+    }
+    return [
+        {"name": name, "in": "path", "required": True, "description": text, "schema": name_schema, "example": example}
+        for name, (text, example) in _PATH_PARAMETERS.items()
+        if f"{{{name}}}" in path
+    ]
+
+
+def _query_parameters(op: Operation, components: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if op.method not in ("GET", "DELETE") or op.takes is Empty:
+        return []
+    schema = components[op.takes.__name__]
+    return [
+        {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": _not_null(member)}
+        for name, member in schema["properties"].items()
+    ]
+
+
+def _not_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A query has no null: a parameter is there or not."""
+    kinds = [kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}]
+    return dict(kinds[0]) if len(kinds) == 1 else {k: v for k, v in schema.items() if k != "default"}
+
+
+def _header_parameters(op: Operation) -> list[dict[str, Any]]:
+    if not (op.has_etag and op.method == "GET") and op.operation_id != "delete_partition":
+        return []
+    name = "If-None-Match" if op.operation_id == "get_batch_meta" else "If-Match"
+    if op.operation_id == "get_partition":
+        return []
+    return [{"name": name, "in": "header", "required": False, "schema": {"type": "string"}}]
+
+
+def _request_body(op: Operation, by_type: Mapping[type, Any]) -> dict[str, Any]:
+    schema = {"type": "object", "additionalProperties": False} if op.takes is Empty else by_type[op.takes]
+    required = op.takes is not Empty and bool(msgspec.structs.fields(op.takes)[0].required)
+    return {"required": required, "content": {"application/json": {"schema": schema, "example": op.example}}}
+
+
+def _replies(op: Operation, by_type: Mapping[type, Any]) -> dict[str, Any]:
+    several = isinstance(op.reply_example, dict) and set(op.reply_example) == set(op.replies)
+    out = {}
+    for status, kind in op.replies.items():
+        example = op.reply_example[status] if several else op.reply_example
+        content = {"application/json": {"schema": by_type[kind], "example": example}}
+        out[str(status)] = {"description": (kind.__doc__ or op.summary).splitlines()[0], "content": content}
+    if op.operation_id == "get_batch_meta":
+        out["304"] = {"description": "Not changed since the tag in If-None-Match"}
+    return out
+
+
+def _problems(op: Operation, by_type: Mapping[type, Any]) -> dict[str, Any]:
+    codes = {*op.errors, *_ALWAYS, *(_BODY if op.method not in ("GET", "DELETE") else ("body-too-large",))}
+    by_status: dict[int, list[str]] = {}
+    for code in sorted(codes):
+        by_status.setdefault(PROBLEMS[code].status, []).append(code)
+    content = {"application/problem+json": {"schema": by_type[Problem]}}
+    return {
+        str(status): {"description": "; ".join(f"`{c}`: {PROBLEMS[c].title}" for c in named), "content": content}
+        for status, named in sorted(by_status.items())
+    }

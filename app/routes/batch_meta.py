@@ -1,0 +1,85 @@
+"""Batch meta: the description of a list of samples."""
+
+from typing import get_args
+
+from batchmeta.wire import replies
+from batchmeta.wire.requests import Include, Read, ReadQuery
+from core.batch import View
+from core.intake import MAX_ROWS
+from core.operations import read as operations
+
+from .. import render
+from ..contract import Routes, invalid
+from ..convert import listed, selector, view
+from ..etags import etag_of, names
+from ..incoming import Incoming, Reply
+
+routes = Routes("batch meta")
+_PATH = "/v1/partitions/{partition_id}/batch-meta"
+_GONE = ("partition-not-found", "partition-cleared")
+EXAMPLE = {
+    "partition_id": "train@step_0", "revision": 3, "size": 2, "is_ready": True, "global_indexes": [0, 1],
+    "fields": ["input_ids"], "missing_fields": [], "production_status": [1, 1], "keys": ["7f_0_0", "7f_0_1"],
+    "field_schema": {"input_ids": {"kind": "tensor", "dtype": "int64", "ragged": True, "lengths": [812, 5310]}},
+    "custom_meta": [{"status": "success", "seq_len": 812}, {"status": "success", "seq_len": 5310}],
+    "backend_meta": {"input_ids": {"const": "1"}},
+}  # fmt: skip
+_PAGE_EXAMPLE = {**EXAMPLE, "missing_keys": [], "next_cursor": None}
+
+
+@routes.route(
+    "POST",
+    _PATH,
+    Read,
+    {200: replies.BatchMeta},
+    errors=(*_GONE, "sample-not-found", "key-not-found", "field-not-found"),
+    example={"fields": ["input_ids"], "keys": ["7f_0_0", "7f_0_1"], "compact": True},
+    reply_example=_PAGE_EXAMPLE,
+)
+async def read(call: Incoming, body: Read) -> Reply:
+    """Read batch meta of the selected samples; consumes nothing.
+
+    `production_status` is 1 where every requested field that the partition knows is produced. Name the fields you need:
+    absent means all known now, so a status may fall as fields appear. Indexes not held keep their place with status 0.
+    """
+    return await call.engine(
+        operations.read,
+        render.page(),
+        call.partition_id,
+        selector(body),
+        view(body, body.fields),
+        bool(body.strict),
+        body.limit or MAX_ROWS,
+        body.cursor,
+    )
+
+
+@routes.route(
+    "GET", _PATH, ReadQuery, {200: replies.BatchMeta}, errors=_GONE, reply_example=_PAGE_EXAMPLE, has_etag=True
+)
+async def get_batch_meta(call: Incoming, query: ReadQuery) -> Reply:
+    """Batch meta of all samples as a GET, with an ETag.
+
+    `fields` and `include` are lists separated by commas. `If-None-Match` with the tag you have: 304 while nothing
+    changed.
+    """
+    fields, include = listed(query.fields), listed(query.include)
+    stray = [name for name in include or () if name not in get_args(Include)]
+    if stray:
+        raise invalid("query.include", f"has no part {stray[0]!r}: use {', '.join(get_args(Include))}")
+    tag = etag_of(call, f"?{call.request.url.query}")
+    header = call.request.headers.get("if-none-match")
+    return await call.engine(
+        operations.read_if_changed,
+        render.tagged_page(tag),
+        call.partition_id,
+        lambda revision: names(header, tag(revision)),
+        View(
+            None if fields is None else tuple(fields),
+            None if include is None else frozenset(include),
+            bool(query.expand),
+            bool(query.compact),
+        ),
+        query.limit or MAX_ROWS,
+        query.cursor,
+    )

@@ -1,0 +1,108 @@
+"""Partitions: named sets of samples of one kind."""
+
+from batchmeta.wire import replies
+from batchmeta.wire.requests import Empty, ListPartitions, PutPartition
+from core.operations import partitions as operations
+
+from .. import render
+from ..contract import Routes
+from ..etags import etag_of, names
+from ..incoming import Incoming, Reply
+
+routes = Routes("partitions")
+_PAGE = 1000
+_PATH = "/v1/partitions/{partition_id}"
+_EXAMPLE = {
+    "partition_id": "train@step_0", "revision": 3, "state": "open", "created_at": "2026-11-30T08:00:00.000Z",
+    "expected_samples": 512, "max_samples": None, "max_attempts": 5, "num_samples": 2, "num_fields": 1,
+    "fields": {"input_ids": {"kind": "tensor", "dtype": "int64", "ragged": True, "produced": 2}},
+    "tasks": {"actor_update": {"consumed": 0, "leased": 0, "dead": 0}},
+}  # fmt: skip
+
+
+@routes.route(
+    "PUT",
+    _PATH,
+    PutPartition,
+    {200: replies.Partition, 201: replies.Partition},
+    errors=("partition-conflict", "dtype-conflict", "kind-conflict"),
+    example={"expected_samples": 512, "fields": {"input_ids": {"dtype": "int64", "ragged": True}}},
+    reply_example=_EXAMPLE,
+    has_etag=True,
+)
+async def put_partition(call: Incoming, body: PutPartition) -> Reply:
+    """Make a partition, or give one its settings.
+
+    201 when it is new; 200 when it exists without settings (now it has these) or with the same ones. With other
+    settings: 409. Settings are optional: insert makes a partition without any.
+    """
+    return await call.engine(
+        operations.put_partition,
+        render.partition(etag_of(call)),
+        call.partition_id,
+        body.expected_samples,
+        body.max_samples,
+        body.max_attempts,
+        body.fields or {},
+    )
+
+
+@routes.route(
+    "GET",
+    "/v1/partitions",
+    ListPartitions,
+    {200: replies.Partitions},
+    reply_example={
+        "partitions": [
+            {"partition_id": "train@step_0", "state": "open", "num_samples": 512, "num_fields": 28, "revision": 1536,
+             "created_at": "2026-11-30T08:00:00.000Z"}
+        ],
+        "next_cursor": None,
+    },
+)  # fmt: skip
+async def list_partitions(call: Incoming, query: ListPartitions) -> Reply:
+    """List partitions in the order they were made.
+
+    `prefix` keeps those whose name starts with it. Pass `next_cursor` back as `cursor` for the next page.
+    """
+    return await call.engine(
+        operations.list_partitions, render.partitions, query.prefix or "", query.limit or _PAGE, query.cursor
+    )
+
+
+@routes.route(
+    "GET",
+    _PATH,
+    Empty,
+    {200: replies.Partition},
+    errors=("partition-not-found", "partition-cleared"),
+    reply_example=_EXAMPLE,
+    has_etag=True,
+)
+async def get_partition(call: Incoming, query: Empty) -> Reply:
+    """A partition's settings, fields and tasks.
+
+    `fields` says for how many rows each is produced; `tasks` lists consumers from their first hand-out. The `ETag` may
+    be sent as `If-Match` when deleting.
+    """
+    return await call.engine(operations.get_partition, render.partition(etag_of(call)), call.partition_id)
+
+
+@routes.route(
+    "DELETE",
+    _PATH,
+    Empty,
+    {200: replies.DeletedPartition},
+    errors=("precondition-failed",),
+    reply_example={"partition_id": "train@step_0", "revision": 1540, "cleared_samples": 512},
+)
+async def delete_partition(call: Incoming, query: Empty) -> Reply:
+    """Delete a partition and all its samples.
+
+    With `If-Match` only at that state, else 412. Absent or deleted: 200 with 0. Its indexes are never used again, and
+    calls that wait on it end with 410.
+    """
+    header = call.request.headers.get("if-match")
+    tag = etag_of(call)
+    matches = None if header is None else lambda revision: names(header, tag(revision))
+    return await call.engine(operations.delete_partition, render.deleted_partition, call.partition_id, matches)

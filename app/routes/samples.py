@@ -1,0 +1,112 @@
+"""Samples: rows of a partition, their keys and custom meta."""
+
+from batchmeta.wire import replies
+from batchmeta.wire.requests import DeleteSamples, Insert, ListKeys, LookupKeys, PatchCustomMeta
+from core.operations import produce, read
+from core.operations.delete import delete
+
+from .. import render
+from ..contract import Routes
+from ..convert import row_write, selector
+from ..incoming import Incoming, Reply
+
+routes = Routes("samples")
+_PATH = "/v1/partitions/{partition_id}"
+_GONE = ("partition-not-found", "partition-cleared")
+WRITE_ERRORS = (
+    *_GONE, "sample-not-found", "sample-cleared", "key-not-found", "duplicate-keys", "duplicate-indexes",
+)  # fmt: skip
+
+
+@routes.route(
+    "POST",
+    f"{_PATH}/samples",
+    Insert,
+    {201: replies.BatchMeta},
+    errors=("duplicate-keys", "group-conflict", "too-many-samples"),
+    example={"keys": ["7f_0_0", "7f_0_1"], "group_ids": {"const": "7f"}, "custom_meta": {"const": {"step": 41}}},
+    reply_example={
+        "partition_id": "train@step_0", "revision": 2, "size": 2, "is_ready": False, "global_indexes": [0, 1],
+        "fields": [], "missing_fields": [], "production_status": [0, 0], "keys": ["7f_0_0", "7f_0_1"],
+        "field_schema": {}, "custom_meta": {"const": {"step": 41}}, "backend_meta": {}, "created": 2,
+    },
+)  # fmt: skip
+async def insert(call: Incoming, body: Insert) -> Reply:
+    """Insert samples: `count` new ones, or one per key.
+
+    Makes the partition if need be. A key that exists keeps its index; meta given for it is merged.
+    """
+    return await call.engine(
+        produce.insert, render.inserted, call.partition_id, body.count, row_write(body), bool(body.expand)
+    )
+
+
+@routes.route(
+    "POST",
+    f"{_PATH}/samples/delete",
+    DeleteSamples,
+    {200: replies.DeletedSamples},
+    errors=("partition-cleared",),
+    example={"global_indexes": [0, 1]},
+    reply_example={"partition_id": "train@step_0", "revision": 9, "cleared": 2, "skipped_clearing": []},
+)
+async def delete_samples(call: Incoming, body: DeleteSamples) -> Reply:
+    """Delete samples at once, by index or by key.
+
+    Unknown ones are skipped, so that sending it again is harmless. Whether their bytes are gone is the caller's matter.
+    """
+    return await call.engine(delete, render.deleted_samples(call.partition_id), call.partition_id, selector(body))
+
+
+@routes.route(
+    "PATCH",
+    f"{_PATH}/custom-meta",
+    PatchCustomMeta,
+    {200: replies.PatchedCustomMeta},
+    errors=WRITE_ERRORS,
+    example={"global_indexes": [0, 1], "custom_meta": [{"reward": 0.5}, None]},
+    reply_example={"partition_id": "train@step_0", "revision": 7},
+)
+async def patch_custom_meta(call: Incoming, body: PatchCustomMeta) -> Reply:
+    """Merge custom meta, sample by sample (RFC 7396).
+
+    Writers of different members lose nothing. `null` in the column leaves a sample alone; `null` in a patch removes a
+    member.
+    """
+    return await call.engine(produce.patch_custom_meta, render.patched_custom_meta, call.partition_id, row_write(body))
+
+
+@routes.route(
+    "POST",
+    f"{_PATH}/keys/lookup",
+    LookupKeys,
+    {200: replies.FoundKeys},
+    errors=_GONE,
+    example={"global_indexes": [0, 99]},
+    reply_example={"partition_id": "train@step_0", "revision": 7, "keys": ["7f_0_0", None]},
+)
+async def lookup_keys(call: Incoming, body: LookupKeys) -> Reply:
+    """The keys of these indexes; null for samples without one and for indexes not held."""
+    return await call.engine(read.lookup_keys, render.found_keys, call.partition_id, body.global_indexes)
+
+
+@routes.route(
+    "GET",
+    f"{_PATH}/keys",
+    ListKeys,
+    {200: replies.KeyList},
+    errors=_GONE,
+    reply_example={
+        "partition_id": "train@step_0", "revision": 7,
+        "keys": [{"key": "7f_0_0", "global_index": 0, "custom_meta": {"step": 41}, "revision": 2}],
+        "next_cursor": None,
+    },
+)  # fmt: skip
+async def list_keys(call: Incoming, query: ListKeys) -> Reply:
+    """List keyed samples in index order, those whose key starts with `prefix`.
+
+    A sample's `revision` is that of its last change of key, group, schema, readiness, backend or custom meta.
+    """
+    return await call.engine(
+        read.list_keys, render.key_list, call.partition_id, query.prefix or "", query.limit or 1000, query.cursor
+    )

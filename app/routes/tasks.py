@@ -1,0 +1,134 @@
+"""Tasks: named consumers, what they claim and what they have consumed."""
+
+import msgspec
+
+from batchmeta.wire import replies
+from batchmeta.wire.requests import Claim, ConsumptionQuery, Empty, Sampler
+from core import samplers
+from core.operations import claim as operations
+from core.operations import consumption
+
+from .. import render
+from ..contract import Routes
+from ..convert import view
+from ..incoming import Incoming, Reply
+from .batch_meta import EXAMPLE
+
+routes = Routes("tasks")
+_PATH = "/v1/partitions/{partition_id}"
+_GONE = ("partition-not-found", "partition-cleared")
+
+
+@routes.route(
+    "POST",
+    f"{_PATH}/tasks/{{task}}/claims",
+    Claim,
+    {201: replies.Claimed, 200: replies.NotClaimed},
+    errors=("partition-cleared", "too-many-waiting"),
+    example={
+        "fields": ["input_ids"], "batch_size": 16, "wait_s": 30,
+        "sampler": {"name": "grpo_group", "n_samples_per_prompt": 8},
+    },
+    reply_example={
+        201: {
+            "partition_id": "train@step_0", "revision": 3,
+            "claim": {"claim_id": "c3", "task": "actor_update", "ack": "on_dispatch", "worker": None},
+            "batch": EXAMPLE,
+        },
+        200: {
+            "partition_id": "train@step_0", "revision": 2, "claim": None,
+            "batch": {
+                "partition_id": "train@step_0", "revision": 2, "size": 0, "is_ready": False, "global_indexes": [],
+                "fields": ["input_ids"], "missing_fields": [], "production_status": [],
+            },
+            "ready": 1, "wanted": 16, "done": False,
+            "blocking": [{"reason": "not-produced", "count": 1, "global_indexes": [1], "field": "input_ids"}],
+        },
+    },
+)  # fmt: skip
+async def claim(call: Incoming, body: Claim) -> Reply:
+    """Claim a batch: every requested field is produced for every row, and none was consumed by this task.
+
+    201 with the batch; its rows are now consumed by the task. 200 with `claim: null` when there is not enough: `ready`
+    of `wanted`, whether the task is `done`, and what is `blocking`. With `wait_s` the call waits, woken by the write
+    that completes the batch; at the deadline it takes at least `min_batch_size`. A client that leaves takes nothing.
+    """
+    wanted = operations.Wanted(
+        task=call.task,
+        fields=tuple(body.fields),
+        most=body.batch_size,
+        least=body.min_batch_size or body.batch_size,
+        wait_s=body.wait_s or 0.0,
+        sampler=_sampler(body.sampler),
+        view=view(body, body.fields),
+    )
+    if wanted.wait_s == 0:
+        return await call.engine(operations.claim_now, render.claim, call.partition_id, wanted)
+    return await call.waiting_engine(operations.claim, render.claim, call.partition_id, wanted)
+
+
+def _sampler(chosen: Sampler | None) -> samplers.Sampler:
+    if chosen is None:
+        return samplers.sampler("sequential", {})
+    arguments = msgspec.to_builtins(chosen)
+    return samplers.sampler(arguments.pop("name"), arguments)
+
+
+@routes.route(
+    "GET",
+    f"{_PATH}/tasks/{{task}}/consumption",
+    ConsumptionQuery,
+    {200: replies.Consumption},
+    errors=_GONE,
+    reply_example={
+        "partition_id": "train@step_0", "revision": 3, "consumed": 2, "leased": 0, "dead": 0, "total": 512,
+        "done": False, "global_indexes": [0, 1], "consumption_status": [1, 1], "next_cursor": None,
+    },
+)  # fmt: skip
+async def read_consumption(call: Incoming, query: ConsumptionQuery) -> Reply:
+    """What this task has consumed: counts, and 0 or 1 per sample.
+
+    `consumed` counts cleared samples too; `total` adds those still expected. `counts_only=true` leaves the samples out.
+    """
+    return await call.engine(
+        consumption.read_consumption,
+        render.consumption,
+        call.partition_id,
+        call.task,
+        bool(query.counts_only),
+        query.limit or 1000,
+        query.cursor,
+    )
+
+
+_RESET = {"partition_id": "train@step_0", "revision": 12, "reset": 2}
+
+
+@routes.route(
+    "POST",
+    f"{_PATH}/tasks/{{task}}/consumption/reset",
+    Empty,
+    {200: replies.ResetConsumption},
+    errors=_GONE,
+    example={},
+    reply_example=_RESET,
+)
+async def reset_task(call: Incoming, body: Empty) -> Reply:
+    """Reset one task: it may consume every sample again."""
+    return await call.engine(
+        consumption.reset_consumption, render.reset(call.partition_id), call.partition_id, call.task
+    )  # fmt: skip
+
+
+@routes.route(
+    "POST",
+    f"{_PATH}/consumption/reset",
+    Empty,
+    {200: replies.ResetConsumption},
+    errors=_GONE,
+    example={},
+    reply_example=_RESET,
+)
+async def reset_all(call: Incoming, body: Empty) -> Reply:
+    """Reset all tasks of a partition."""
+    return await call.engine(consumption.reset_consumption, render.reset(call.partition_id), call.partition_id, None)

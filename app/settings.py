@@ -1,0 +1,152 @@
+"""Every setting, once: its flag, its environment variable, its default, and how its text is read. No behaviour."""
+
+import argparse
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+PREFIX = "BATCHMETA_"
+
+
+class SettingsRefused(Exception):
+    """A setting is unknown or malformed; the message is one line that says what to change."""
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65_535:
+        raise ValueError("must be 0 to 65535 (0: any free port)")
+    return port
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError("must be a whole number, 1 or more")
+    return number
+
+
+def _journal(text: str) -> str:
+    if text != "memory:" and not re.fullmatch(r"file:(///?)?[^?#]+", text):
+        raise ValueError("use file:///absolute/folder, file:relative/folder or memory:")
+    return text
+
+
+def _device(text: str) -> str:
+    if not re.fullmatch(r"cpu|auto|(npu|cuda)(:\d+)?", text):
+        raise ValueError("use cpu, npu, npu:0, cuda, cuda:0 or auto")
+    return text
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in ("1", "true", "yes", "0", "false", "no", ""):
+        raise ValueError("use true or false")
+    return text.lower() in ("1", "true", "yes")
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    return tuple(host.strip().lower() for host in text.split(",") if host.strip())
+
+
+def _level(text: str) -> str:
+    if text not in ("debug", "info", "warning", "error"):
+        raise ValueError("use debug, info, warning or error")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table. `read` turns text into the value; raises ValueError that says what is accepted."""
+
+    name: str
+    default: str
+    read: Callable[[str], Any]
+    help: str
+
+    @property
+    def flag(self) -> str:
+        """As on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """As in the environment."""
+        return PREFIX + self.name.upper()
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("host", "127.0.0.1", str, "address to listen on; beyond loopback it needs --allow-unauthenticated"),
+    Setting("port", "8700", _port, "port to listen on; 0 takes any free one"),
+    Setting("journal", "file:data/journal", _journal, "where changes are kept: file:///folder, file:folder or memory:"),
+    Setting("device", "cpu", _device, "where tensors live: cpu, npu[:i], cuda[:i], or auto to measure and choose"),
+    Setting("max_body_bytes", str(64 * 2**20), _positive, "largest request body, in bytes"),
+    Setting("max_cell_bytes", str(64 * 2**10), _positive, "largest custom or backend meta value, in bytes"),
+    Setting("max_waiting_per_client", "10000", _positive, "calls of one address that may wait at once"),
+    Setting("allowed_hosts", "", _hosts, "further names (comma-separated) that callers may use as Host; * allows any"),
+    Setting("allow_unauthenticated", "false", _switch, "listen beyond loopback without authentication"),
+    Setting("log_level", "info", _level, "debug, info, warning or error"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The values the service runs with; see SETTINGS for what each means."""
+
+    host: str
+    port: int
+    journal: str
+    device: str
+    max_body_bytes: int
+    max_cell_bytes: int
+    max_waiting_per_client: int
+    allowed_hosts: tuple[str, ...]
+    allow_unauthenticated: bool
+    log_level: str
+
+
+def load(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
+    """Flags before environment before defaults. Raises SettingsRefused."""
+    known = {setting.variable for setting in SETTINGS}
+    stray = sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
+    if stray:
+        raise SettingsRefused(f"{stray[0]} is no setting: use one of {', '.join(sorted(known))}")
+    flags = vars(_parser().parse_args(arguments))
+    values: dict[str, Any] = {}
+    for setting in SETTINGS:
+        flag = flags[setting.name]
+        source = setting.flag if flag is not None else setting.variable
+        text = flag if flag is not None else environment.get(setting.variable, setting.default)
+        values[setting.name] = _read(setting, source, text)
+    return _checked(Settings(**values))
+
+
+def _read(setting: Setting, source: str, text: str) -> object:
+    try:
+        return setting.read(text)
+    except ValueError as error:
+        raise SettingsRefused(f"{source}={text!r}: {error}") from error
+
+
+def _checked(settings: Settings) -> Settings:
+    if settings.host not in ("127.0.0.1", "::1", "localhost") and not settings.allow_unauthenticated:
+        raise SettingsRefused(
+            f"--host={settings.host!r} is beyond loopback, where anyone who reaches it may change anything: "
+            "add --allow-unauthenticated if that is meant"
+        )
+    return settings
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="scripts/serve", description="The batchmeta service.", allow_abbrev=False)
+    for setting in SETTINGS:
+        is_switch = setting.read is _switch
+        parser.add_argument(
+            setting.flag,
+            dest=setting.name,
+            metavar=None if is_switch else setting.name.upper(),
+            help=f"{setting.help} [{setting.variable}, default {setting.default or 'none'}]".replace("%", "%%"),
+            nargs="?" if is_switch else None,
+            const="true" if is_switch else None,
+        )
+    return parser

@@ -1,0 +1,74 @@
+"""Fixtures for all: real servers as real processes, on free ports, ended by their process id."""
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DEADLINE_S = 30
+
+
+class ServerProcess:
+    """A `python -m app` of our own. `url` once it is up; `stop` and `kill` end it."""
+
+    def __init__(self, *arguments: str, cwd: Path = ROOT, env: dict[str, str] | None = None, port: int = 0) -> None:
+        command = [sys.executable, "-m", "app", "--port", str(port), *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
+        self.process = subprocess.Popen(
+            command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.url = self._announced()
+        self._until_ready()
+
+    def _announced(self) -> str:
+        assert self.process.stdout is not None
+        ready, _, _ = select.select([self.process.stdout], [], [], DEADLINE_S)
+        line = self.process.stdout.readline() if ready else ""
+        match = re.search(r"http://\S+", line)
+        if match is None:
+            self.kill()
+            raise RuntimeError(f"the server did not start: {line!r} {self.process.communicate()[1]}")
+        return match[0]
+
+    def _until_ready(self) -> None:
+        deadline = time.monotonic() + DEADLINE_S
+        with httpx.Client() as client:
+            while client.get(f"{self.url}/readyz").status_code != 200:
+                if time.monotonic() > deadline or self.process.poll() is not None:
+                    raise RuntimeError("the server did not become ready")
+
+    def stop(self) -> int:
+        """SIGTERM; the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self._wait()
+
+    def kill(self) -> int:
+        """SIGKILL; the exit status."""
+        self.process.kill()
+        return self._wait()
+
+    def _wait(self) -> int:
+        try:
+            return self.process.wait(DEADLINE_S)
+        finally:
+            for stream in (self.process.stdout, self.process.stderr):
+                if stream is not None:
+                    stream.close()
+
+
+@pytest.fixture(scope="session")
+def server_url() -> Iterator[str]:
+    """A server with a memory: journal, shared by all tests that use names of their own."""
+    server = ServerProcess("--journal", "memory:")
+    yield server.url
+    if server.process.poll() is None:
+        assert server.stop() == 0
