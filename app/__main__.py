@@ -16,7 +16,7 @@ import uvicorn
 from core.device import DeviceUnavailable, choose
 from core.engine import Engine
 from core.executor import Executor
-from core.journal import journal_from_url
+from core.journal import Journal, journal_from_url
 from core.journal.errors import JournalError
 
 from .application import build, new_edge
@@ -32,10 +32,11 @@ class Server(uvicorn.Server):
     executor: Executor
     failure: str | None = None
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """On SIGTERM and SIGINT."""
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  (the signature of a signal handler)
+        """On SIGTERM and SIGINT: stop, and exit 0 (uvicorn's own would end by the signal). A second one is at once."""
         self.executor.stop_waiting()
-        super().handle_exit(sig, frame)
+        self.force_exit = self.should_exit
+        self.should_exit = True
 
     def fail(self, reason: str) -> None:
         """The engine cannot go on: stop, and exit non-zero."""
@@ -58,7 +59,7 @@ def serve(settings: Settings) -> int:
     """Start with these settings. Raises what makes a start impossible."""
     device = choose(settings.device, _log.info)
     listener = _listen(settings)
-    journal = journal_from_url(settings.journal, Path.cwd(), log=_log.warning)
+    journal = _journal(settings)
     journal.open()
     engine = Engine(time.monotonic, time.time, device, settings.max_cell_bytes)
     server = Server.__new__(Server)
@@ -81,6 +82,13 @@ def serve(settings: Settings) -> int:
     gc.set_threshold(50_000, 20, 100)
     server.run(sockets=[listener])
     return 1 if server.failure else 0
+
+
+def _journal(settings: Settings) -> Journal:
+    try:
+        return journal_from_url(settings.journal, Path.cwd(), log=_log.warning)
+    except ValueError as error:
+        raise SettingsRefused(str(error)) from error
 
 
 def _listen(settings: Settings) -> socket.socket:

@@ -1,0 +1,114 @@
+"""The generated pages of docs/reference, from the tables the service runs on: what is not there is not documented."""
+
+import json
+from collections.abc import Iterable, Iterator
+from inspect import getdoc
+
+import orjson
+
+from batchmeta.wire import PROBLEMS
+from core.errors import Refused
+from core.samplers import SAMPLERS
+
+from .application import openapi
+from .contract import Operation
+from .routes import ALL
+from .settings import SETTINGS
+
+_MADE = "<!-- made by scripts/reference.py: do not edit -->\n\n"
+
+
+def pages() -> dict[str, bytes]:
+    """File name to content."""
+    texts = {
+        "api.md": _api(),
+        "errors.md": _errors(),
+        "samplers.md": _samplers(),
+        "settings.md": _settings(),
+    }
+    documents = {"openapi.json": orjson.dumps(openapi(), option=orjson.OPT_INDENT_2) + b"\n"}
+    return documents | {name: (_MADE + text).encode() for name, text in texts.items()}
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = list(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+def _settings() -> str:
+    rows = ((f"`{s.flag}`", f"`{s.variable}`", f"`{s.default}`" if s.default else "none", s.help) for s in SETTINGS)
+    return (
+        "# Settings\n\nFlags win over the environment, the environment over defaults. An unknown or malformed one "
+        "stops the start with one line.\n\n" + _table(("flag", "environment", "default", "meaning"), rows)
+    )
+
+
+def _refusals(kind: type[Refused]) -> Iterator[type[Refused]]:
+    for child in kind.__subclasses__():
+        yield child
+        yield from _refusals(child)
+
+
+def _errors() -> str:
+    words = {kind.code: (getdoc(kind) or "").splitlines()[0] for kind in _refusals(Refused) if "code" in vars(kind)}
+    rows = (
+        (str(kind.status), f"`{code}`", kind.title, "yes" if kind.retryable else "", words.get(code, ""))
+        for code, kind in PROBLEMS.items()
+    )
+    return (
+        "# Errors\n\nEvery error is an RFC 9457 problem (`application/problem+json`) with `type`, `title`, `status`, "
+        "`detail`, `code`, `retryable` and `request_id`; where it helps also `errors` (`loc`, `msg`), "
+        "`global_indexes`, `keys` or `fields`. A refused call changed nothing. "
+        "Retryable: the same call may succeed later.\n\n"
+        + _table(("status", "code", "title", "retryable", "what to do"), rows)
+    )
+
+
+def _samplers() -> str:
+    parts = [
+        '# Samplers\n\nA claim\'s `sampler` names which rows it takes: `{"name": …}` with its arguments beside it.\n'
+    ]
+    for name, kind in SAMPLERS.items():
+        arguments = "".join(f"* `{argument}`\n" for argument in kind.__struct_fields__)
+        parts.append(f"## `{name}`\n\n{getdoc(kind)}\n\n{arguments}")
+    return "\n".join(parts)
+
+
+def _api() -> str:
+    intro = (
+        "# API\n\nThe same as a server's `/docs` and [openapi.json](openapi.json). Bodies are JSON. A *column* "
+        'is an array with one value per sample, or `{"const": v}`.\n'
+    )
+    parts = [intro]
+    for routes in ALL:
+        parts.append(f"## {routes.tag[:1].upper()}{routes.tag[1:]}\n")
+        parts += [_operation(operation) for operation in routes.operations]
+    return "\n".join(parts)
+
+
+def _operation(op: Operation) -> str:
+    codes = ", ".join(f"`{code}`" for code in op.errors)
+    reads = op.method in ("GET", "DELETE")
+    members = ", ".join(f"`{member}`" for member in op.takes.__struct_fields__)
+    lines = [f"### {op.summary}\n", f"`{op.method} {op.path}` · {op.operation_id}\n"]
+    if op.description:
+        lines.append(op.description + "\n")
+    if members:
+        lines.append(f"{'Query' if reads else 'Members'}: {members}\n")
+    if not reads:
+        lines.append(f"```json\n{_json(op.example)}\n```\n")
+    several = isinstance(op.reply_example, dict) and set(op.reply_example) == set(op.replies)
+    for status in op.replies if several else [min(op.replies)]:
+        example = op.reply_example[status] if several else op.reply_example
+        lines.append(f"→ {status if several else ', '.join(map(str, op.replies))}\n\n```json\n{_json(example)}\n```\n")
+    if codes:
+        lines.append(f"Refuses with {codes}.\n")
+    return "\n".join(lines)
+
+
+def _json(value: object) -> str:
+    """Members one to a line, their values on it."""
+    if not isinstance(value, dict) or not value:
+        return json.dumps(value)
+    return "{\n" + ",\n".join(f"  {json.dumps(name)}: {json.dumps(member)}" for name, member in value.items()) + "\n}"

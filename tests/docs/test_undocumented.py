@@ -1,0 +1,43 @@
+"""Undocumented means broken: every route, setting, code, sampler and blocking reason is found in the docs."""
+
+import re
+
+import pytest
+from batchmeta.wire import PROBLEMS
+
+from app.reference import pages
+from app.routes import ALL
+from app.settings import SETTINGS
+from core.samplers import SAMPLERS
+
+from ..conftest import ROOT
+
+REFERENCE = ROOT / "docs" / "reference"
+PROSE = "\n".join(path.read_text() for path in (ROOT / "docs").rglob("*.md"))
+
+
+@pytest.mark.parametrize("name", sorted(pages()))
+def test_generated_page_is_up_to_date(name: str) -> None:
+    assert (REFERENCE / name).read_bytes() == pages()[name], "run .venv/bin/python scripts/reference.py"
+
+
+def test_every_name_is_found() -> None:
+    names = [f"{op.method} {op.path}" for routes in ALL for op in routes.operations]
+    names += [s.flag for s in SETTINGS] + [s.variable for s in SETTINGS]
+    names += [f"`{code}`" for code in PROBLEMS] + [f"`{name}`" for name in SAMPLERS]
+    assert [name for name in names if name not in PROSE] == []
+
+
+def test_every_blocking_reason_is_explained() -> None:
+    sources = [*(ROOT / "core").glob("*.py"), *(ROOT / "core" / "samplers").glob("*.py")]
+    code = "\n".join(path.read_text() for path in sources)
+    reasons = set(re.findall(r'Blocking\("([a-z-]+)"', code)) | set(re.findall(r'\("(group-[a-z]+)"', code))
+    assert len(reasons) >= 6
+    assert [reason for reason in sorted(reasons) if f"`{reason}`" not in PROSE] == []
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    pages_with_links = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    for page in pages_with_links:
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
+            assert target.startswith("http") or (page.parent / target).exists(), (page, target)
