@@ -1,6 +1,7 @@
 """What the service answers: one Struct per reply. Columns stay JSON bytes (`msgspec.Raw`) on both sides of the wire.
 
-Clients ignore members they do not know, so these do not forbid unknown ones. `UNSET` is a member that is not there.
+One file, hence its length: the replies are read side by side. Clients ignore members they do not know, so these do not
+forbid unknown ones. `UNSET` is a member that is not there.
 """
 
 from typing import Annotated, Literal
@@ -34,7 +35,7 @@ class FieldOut(Reply, omit_defaults=True):
     kind: Literal["tensor", "object"]
     dtype: str | UnsetType = UNSET
     ragged: bool | UnsetType = UNSET
-    shape: list[int] | None | UnsetType = UNSET
+    shape: list[int] | UnsetType | None = UNSET
     shapes: ShapeColumn | UnsetType = UNSET
     lengths: SizeColumn | UnsetType = UNSET
 
@@ -46,7 +47,7 @@ class FieldSummary(Reply, omit_defaults=True):
     produced: int
     dtype: str | UnsetType = UNSET
     ragged: bool | UnsetType = UNSET
-    shape: list[int] | None | UnsetType = UNSET
+    shape: list[int] | UnsetType | None = UNSET
 
 
 class TaskSummary(Reply):
@@ -109,7 +110,7 @@ class BatchMeta(Reply, omit_defaults=True):
     backend_meta: dict[str, CellColumn] | UnsetType = UNSET
     field_status: dict[str, BitColumn] | UnsetType = UNSET
     missing_keys: list[str] | UnsetType = UNSET
-    next_cursor: str | None | UnsetType = UNSET
+    next_cursor: str | UnsetType | None = UNSET
     created: int | UnsetType = UNSET
 
 
@@ -228,7 +229,7 @@ class Consumption(Reply, omit_defaults=True):
     done: bool
     global_indexes: IndexArray | UnsetType = UNSET
     consumption_status: BitArray | UnsetType = UNSET
-    next_cursor: str | None | UnsetType = UNSET
+    next_cursor: str | UnsetType | None = UNSET
 
 
 class ResetConsumption(Reply):
@@ -284,6 +285,7 @@ class Problem(Reply, omit_defaults=True):
     code: str
     retryable: bool
     request_id: str
+    reason: str | UnsetType = UNSET
     errors: list[ProblemError] | UnsetType = UNSET
     global_indexes: list[int] | UnsetType = UNSET
     keys: list[str] | UnsetType = UNSET

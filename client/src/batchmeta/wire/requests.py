@@ -32,7 +32,7 @@ class Request(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True, omi
     """Base of all request bodies."""
 
 
-class FieldSchema(Request):
+class FieldSchema(Request, frozen=True):
     """One field's schema as a writer gives it (api.md section 4); exactly one of shape, shapes and lengths at most."""
 
     kind: Literal["tensor", "object"] | None = None
@@ -43,7 +43,7 @@ class FieldSchema(Request):
     lengths: Lengths | None = None
 
 
-class FieldDeclaration(Request):
+class FieldDeclaration(Request, frozen=True):
     """One field's schema as a partition declares it: no per-sample shapes, and `shape` may be left out."""
 
     kind: Literal["tensor", "object"] | None = None
@@ -52,7 +52,7 @@ class FieldDeclaration(Request):
     shape: Shape | None = None
 
 
-class PutPartition(Request):
+class PutPartition(Request, frozen=True):
     """Settings of a partition. `{}` gives none."""
 
     expected_samples: Count | None = None
@@ -61,7 +61,7 @@ class PutPartition(Request):
     fields: dict[FieldName, FieldDeclaration] | None = None
 
 
-class Insert(Request):
+class Insert(Request, frozen=True):
     """New rows: `count` of them, or one per key. A key that exists keeps its index."""
 
     count: Rows | None = None
@@ -71,7 +71,7 @@ class Insert(Request):
     expand: bool | None = None
 
 
-class Produce(Request):
+class Produce(Request, frozen=True):
     """The data of these fields is in the storage backend, for these rows."""
 
     field_schema: dict[FieldName, FieldSchema]
@@ -83,7 +83,7 @@ class Produce(Request):
     group_ids: GroupIds | None = None
 
 
-class PatchCustomMeta(Request):
+class PatchCustomMeta(Request, frozen=True):
     """RFC 7396 patches, one per row; `null` leaves a row alone."""
 
     custom_meta: Cells
@@ -91,7 +91,7 @@ class PatchCustomMeta(Request):
     keys: Keys | None = None
 
 
-class PatchBackendMeta(Request):
+class PatchBackendMeta(Request, frozen=True):
     """The storage backend moved bytes: new cells for rows that exist."""
 
     backend_meta: dict[FieldName, Cells]
@@ -99,7 +99,7 @@ class PatchBackendMeta(Request):
     keys: Keys | None = None
 
 
-class Read(Request):
+class Read(Request, frozen=True):
     """Batch meta of the selected rows (absent selector: all, in index order). Consumes nothing."""
 
     fields: FieldNames | None = None
@@ -113,7 +113,7 @@ class Read(Request):
     cursor: Cursor | None = None
 
 
-class ReadBackendMeta(Request):
+class ReadBackendMeta(Request, frozen=True):
     """Where the bytes of the selected cells lie."""
 
     fields: FieldNames | None = None
@@ -124,20 +124,20 @@ class ReadBackendMeta(Request):
     cursor: Cursor | None = None
 
 
-class LookupKeys(Request):
+class LookupKeys(Request, frozen=True):
     """The keys of these indexes."""
 
     global_indexes: Indexes
 
 
-class DeleteSamples(Request):
+class DeleteSamples(Request, frozen=True):
     """Rows to remove at once; the selector is required."""
 
     global_indexes: Indexes | None = None
     keys: Keys | None = None
 
 
-class Sampler(Request):
+class Sampler(Request, frozen=True):
     """Which rows to take: a sampler's name with its arguments beside it (api.md section 8)."""
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
@@ -145,7 +145,7 @@ class Sampler(Request):
     group_by: Literal["group_id", "position"] | None = None
 
 
-class Claim(Request):
+class Claim(Request, frozen=True):
     """Rows whose requested fields are all produced and that this task has not consumed."""
 
     fields: Annotated[list[FieldName], Meta(min_length=1, max_length=65_536)]
@@ -159,17 +159,17 @@ class Claim(Request):
     ack: Literal["on_dispatch"] | None = None
 
 
-class Empty(Request):
+class Empty(Request, frozen=True):
     """A body without members."""
 
 
-class ListPartitions(Request):
+class ListPartitions(Request, frozen=True):
     prefix: str | None = None
     limit: PageSize | None = None
     cursor: Cursor | None = None
 
 
-class ReadQuery(Request):
+class ReadQuery(Request, frozen=True):
     """Batch meta of all rows, as a GET."""
 
     fields: str | None = None
@@ -180,24 +180,27 @@ class ReadQuery(Request):
     cursor: Cursor | None = None
 
 
-class BackendMetaQuery(Request):
+class BackendMetaQuery(Request, frozen=True):
     fields: str | None = None
     global_indexes: str | None = None
+    expand: bool | None = None
+    limit: Rows | None = None
+    cursor: Cursor | None = None
 
 
-class ProductionQuery(Request):
+class ProductionQuery(Request, frozen=True):
     fields: str
     limit: PageSize | None = None
     cursor: Cursor | None = None
 
 
-class ListKeys(Request):
+class ListKeys(Request, frozen=True):
     prefix: str | None = None
     limit: PageSize | None = None
     cursor: Cursor | None = None
 
 
-class ConsumptionQuery(Request):
+class ConsumptionQuery(Request, frozen=True):
     counts_only: bool | None = None
     limit: PageSize | None = None
     cursor: Cursor | None = None

@@ -1,0 +1,70 @@
+"""What every call needs: its connection, the decoding of its answer, and pages followed to their end."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import httpx
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from ..batch import BatchMeta
+from ..calls import Call
+from ..connection import Connection
+from ..errors import UnreadableReply
+from ..wire import replies
+
+T = TypeVar("T")
+_ints = msgspec.json.Decoder(list[int])
+
+
+class Base:
+    """Holds the connection that the calls of the subclasses are sent through."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def _answer(self, call: Call, kind: type[T]) -> T:
+        return decoded(await self._connection.send(call), kind)
+
+
+@contextmanager
+def readable(what: str) -> Iterator[None]:
+    """What cannot be decoded within is an UnreadableReply."""
+    try:
+        yield
+    except msgspec.DecodeError as error:
+        raise UnreadableReply(f"the answer is no {what}: {error}") from error
+
+
+def decoded(answer: httpx.Response, kind: type[T]) -> T:
+    """The body as `kind`."""
+    with readable(kind.__name__):
+        return msgspec.json.decode(answer.content, type=kind)
+
+
+def decoded_raw(raw: Raw, decoder: "msgspec.json.Decoder[T]") -> T:
+    """A part of a body that stayed JSON."""
+    with readable("part of one"):
+        return decoder.decode(raw)
+
+
+def ints(raw: Raw) -> list[int]:
+    """An array of indexes or bits."""
+    return decoded_raw(raw, _ints)
+
+
+def batch_of(reply: replies.BatchMeta) -> BatchMeta:
+    """The batch of a reply body."""
+    with readable("batch meta"):
+        return BatchMeta.from_wire(reply)
+
+
+async def pages(
+    fetch: Callable[[str | None], Awaitable[T]], cursor_of: Callable[[T], str | UnsetType | None]
+) -> list[T]:
+    """All pages of a listing, the first one fetched with the cursor None."""
+    found = [await fetch(None)]
+    while (cursor := cursor_of(found[-1])) is not None and cursor is not UNSET:
+        found.append(await fetch(cursor))
+    return found

@@ -1,0 +1,110 @@
+"""Calls of the consumers: claim a batch, see how far a task is, begin anew."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from msgspec import UNSET
+
+from ..calls import Call, encode, names, query, route
+from ..values import Claim, Consumption
+from ..wire import replies, requests
+from ..wire.requests import Include
+from .base import Base, batch_of, decoded, ints, pages
+
+
+class ConsumingCalls(Base):
+    """A task is a named consumer; what it was handed out counts as consumed at once."""
+
+    async def claim(
+        self,
+        partition_id: str,
+        task: str,
+        fields: Iterable[str],
+        batch_size: int,
+        *,
+        min_batch_size: int | None = None,
+        wait_s: float = 0.0,
+        sampler: requests.Sampler | Mapping[str, Any] | None = None,
+        include: Iterable[Include] | None = None,
+        compact: bool = False,
+        expand: bool = False,
+    ) -> Claim:
+        """A batch of rows that have all `fields` and that `task` has not consumed; now it has. Never sent twice.
+
+        Waits up to `wait_s` (0 to 60 seconds) for `batch_size` rows, on top of the timeout; then `min_batch_size`
+        are enough. `sampler`: `{"name": "sequential"}`, or e.g. `{"name": "grpo_group", "n_samples_per_prompt": 8}`
+        for whole groups. The partition need not exist yet. Raises PartitionCleared, InvalidRequest, TooManyWaiting.
+        After ConnectionLost a batch may have been handed out to nobody: see `consumption`, and `reset`.
+        """
+        body = requests.Claim(
+            fields=names(fields),
+            batch_size=batch_size,
+            min_batch_size=min_batch_size,
+            wait_s=wait_s or None,
+            sampler=cast("requests.Sampler | None", sampler),
+            include=None if include is None else list(include),
+            compact=compact or None,
+            expand=expand or None,
+        )
+        path = route("partitions", partition_id, "tasks", task, "claims")
+        answer = await self._connection.send(Call("POST", path, resend=False, body=encode(body), wait_s=wait_s))
+        if answer.status_code == 201:
+            return _claimed(decoded(answer, replies.Claimed))
+        return _not_claimed(decoded(answer, replies.NotClaimed))
+
+    async def consumption(self, partition_id: str, task: str, *, counts_only: bool = False) -> Consumption:
+        """How far a task is, row by row unless `counts_only`. Pages are joined; the counts are the last page's.
+
+        Asking registers nothing. Raises PartitionNotFound, PartitionCleared.
+        """
+        path = route("partitions", partition_id, "tasks", task, "consumption")
+
+        async def fetch(cursor: str | None) -> replies.Consumption:
+            asked = query(requests.ConsumptionQuery(counts_only=counts_only or None, cursor=cursor))
+            return await self._answer(Call("GET", path, resend=True, query=asked), replies.Consumption)
+
+        return _consumption(await pages(fetch, lambda page: page.next_cursor), counts_only)
+
+    async def reset(self, partition_id: str, task: str | None = None) -> replies.ResetConsumption:
+        """Forget what a task (None: every task) consumed; `reset` counts the rows. Never sent twice.
+
+        Raises PartitionNotFound, PartitionCleared.
+        """
+        tasks = () if task is None else ("tasks", task)
+        path = route("partitions", partition_id, *tasks, "consumption", "reset")
+        call = Call("POST", path, resend=False, body=encode(requests.Empty()))
+        return await self._answer(call, replies.ResetConsumption)
+
+
+def _claimed(reply: replies.Claimed) -> Claim:
+    return Claim(reply.partition_id, reply.revision, reply.claim.claim_id, batch_of(reply.batch))
+
+
+def _not_claimed(reply: replies.NotClaimed) -> Claim:
+    return Claim(
+        partition_id=reply.partition_id,
+        revision=reply.revision,
+        claim_id=None,
+        batch=batch_of(reply.batch),
+        ready=reply.ready,
+        wanted=reply.wanted,
+        done=reply.done,
+        blocking=tuple(reply.blocking),
+    )
+
+
+def _consumption(found: list[replies.Consumption], counts_only: bool) -> Consumption:
+    last = found[-1]
+    rows = [ints(page.global_indexes) for page in found if page.global_indexes is not UNSET]
+    status = [ints(page.consumption_status) for page in found if page.consumption_status is not UNSET]
+    return Consumption(
+        partition_id=last.partition_id,
+        revision=found[0].revision,
+        consumed=last.consumed,
+        leased=last.leased,
+        dead=last.dead,
+        total=last.total,
+        done=last.done,
+        global_indexes=None if counts_only else [index for page in rows for index in page],
+        consumption_status=None if counts_only else [bit for page in status for bit in page],
+    )

@@ -1,0 +1,77 @@
+"""Calls about whole partitions, and about the service itself."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ..calls import Call, encode, query, route
+from ..errors import NotReady
+from ..values import Tagged
+from ..wire import replies, requests
+from .base import Base, decoded, pages
+
+
+class PartitionCalls(Base):
+    """Partitions are named sets of samples of one kind, e.g. `train@step_12`."""
+
+    async def put_partition(
+        self,
+        partition_id: str,
+        *,
+        expected_samples: int | None = None,
+        max_samples: int | None = None,
+        max_attempts: int | None = None,
+        fields: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> replies.Partition:
+        """Make a partition, or give settings to one that has none yet; the same settings twice are no change.
+
+        `fields` declares schemas, e.g. `{"ids": {"dtype": "int64", "ragged": True}}`; `shape` may be left out.
+        A deleted one is made anew. Raises PartitionConflict if it has other settings.
+        """
+        body = requests.PutPartition(
+            expected_samples=expected_samples,
+            max_samples=max_samples,
+            max_attempts=max_attempts,
+            fields=cast("dict[str, requests.FieldDeclaration] | None", fields),
+        )
+        call = Call("PUT", route("partitions", partition_id), resend=True, body=encode(body))
+        return await self._answer(call, replies.Partition)
+
+    async def partition(self, partition_id: str) -> replies.Partition:
+        """Settings, counts, fields and tasks of a partition. Raises PartitionNotFound, PartitionCleared."""
+        return (await self.tagged_partition(partition_id)).partition
+
+    async def tagged_partition(self, partition_id: str) -> Tagged:
+        """As `partition`, with the ETag that `delete_partition(if_match=…)` takes."""
+        answer = await self._connection.send(Call("GET", route("partitions", partition_id), resend=True))
+        return Tagged(decoded(answer, replies.Partition), answer.headers.get("ETag", ""))
+
+    async def partitions(self, prefix: str | None = None) -> list[replies.PartitionLine]:
+        """All partitions (whose name begins with `prefix`) in the order of their creation."""
+
+        async def fetch(cursor: str | None) -> replies.Partitions:
+            asked = query(requests.ListPartitions(prefix=prefix, cursor=cursor))
+            return await self._answer(Call("GET", route("partitions"), resend=True, query=asked), replies.Partitions)
+
+        return [line for page in await pages(fetch, lambda page: page.next_cursor) for line in page.partitions]
+
+    async def delete_partition(self, partition_id: str, *, if_match: str | None = None) -> replies.DeletedPartition:
+        """Delete a partition and its samples; `cleared_samples` is 0 where there was none.
+
+        `if_match`: only if its ETag still is this one, else PreconditionFailed. Sent again after a lost answer, it may
+        find that the first sending did it, and count 0.
+        """
+        headers = {} if if_match is None else {"If-Match": if_match}
+        call = Call("DELETE", route("partitions", partition_id), resend=True, headers=headers)
+        return await self._answer(call, replies.DeletedPartition)
+
+    async def server(self) -> replies.Server:
+        """Version, durability, epoch, revision and limits of the service."""
+        return await self._answer(Call("GET", route("server"), resend=True), replies.Server)
+
+    async def ready(self) -> bool:
+        """Does the service take calls now? One look, no retries; ConnectionLost if nobody answers."""
+        try:
+            await self._connection.send(Call("GET", "/readyz", resend=False))
+        except NotReady:
+            return False
+        return True

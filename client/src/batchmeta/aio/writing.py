@@ -1,0 +1,132 @@
+"""Calls that write rows: insert, produce, patch, delete."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from ..batch import BatchMeta
+from ..calls import Call, encode, indexes, names, route, wire_schema
+from ..schema import FieldSchema
+from ..values import PatchedBackendMeta, Produced
+from ..wire import replies, requests
+from ..wire.types import Cells, GroupIds
+from .base import Base, batch_of, ints
+
+
+class WritingCalls(Base):
+    """A column argument is a sequence with one value per named row, or `Const(value)` for all of them."""
+
+    async def insert(
+        self,
+        partition_id: str,
+        *,
+        count: int | None = None,
+        keys: Iterable[str] | None = None,
+        group_ids: Sequence[str | int | None] | None = None,
+        custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
+    ) -> BatchMeta:
+        """New rows: `count` of them, or one per key; `created` says how many. A key that exists keeps its index.
+
+        Makes the partition if need be; meta given for a key that exists is merged (RFC 7396). Raises DuplicateKeys,
+        GroupConflict, PartitionCleared, TooManySamples. By keys it is sent again when no answer came, by count never;
+        `created` then leaves out what the first sending made.
+        """
+        body = requests.Insert(
+            count=count,
+            keys=names(keys),
+            group_ids=cast("GroupIds | None", group_ids),
+            custom_meta=cast("Cells | None", custom_meta),
+        )
+        path = route("partitions", partition_id, "samples")
+        call = Call("POST", path, resend=keys is not None, body=encode(body))
+        return batch_of(await self._answer(call, replies.BatchMeta))
+
+    async def produce(
+        self,
+        partition_id: str,
+        field_schema: Mapping[str, Mapping[str, Any] | FieldSchema],
+        *,
+        global_indexes: Iterable[int] | None = None,
+        keys: Iterable[str] | None = None,
+        create: bool = False,
+        backend_meta: Mapping[str, Sequence[Any]] | None = None,
+        custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
+        group_ids: Sequence[str | int | None] | None = None,
+    ) -> Produced:
+        """The data of these fields is in the storage backend, for these rows: one atomic step.
+
+        `field_schema`, per field: `{"dtype": "float32", "shape": [1024]}`, ragged `{"dtype": "int64", "lengths":
+        [812, 5310]}` or `"shapes"`, no tensor `{"kind": "object"}`, or the FieldSchema of a batch. `create` makes
+        absent keys. `backend_meta`: per field one JSON value per row. Raises DtypeConflict, KindConflict,
+        GroupConflict, SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
+        """
+        body = requests.Produce(
+            field_schema=wire_schema(field_schema),
+            global_indexes=indexes(global_indexes),
+            keys=names(keys),
+            create=create or None,
+            backend_meta=cast("dict[str, Cells] | None", backend_meta),
+            custom_meta=cast("Cells | None", custom_meta),
+            group_ids=cast("GroupIds | None", group_ids),
+        )
+        call = Call("POST", route("partitions", partition_id, "production"), resend=True, body=encode(body))
+        reply = await self._answer(call, replies.Produced)
+        return Produced(reply.partition_id, reply.revision, ints(reply.global_indexes), reply.created)
+
+    async def patch_custom_meta(
+        self,
+        partition_id: str,
+        custom_meta: Sequence[Mapping[str, Any] | None],
+        *,
+        global_indexes: Iterable[int] | None = None,
+        keys: Iterable[str] | None = None,
+    ) -> replies.PatchedCustomMeta:
+        """Merge one RFC 7396 patch into each row's custom meta; None leaves a row alone. Never sent twice.
+
+        Raises SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
+        """
+        body = requests.PatchCustomMeta(
+            custom_meta=cast("Cells", custom_meta),
+            global_indexes=indexes(global_indexes),
+            keys=names(keys),
+        )
+        call = Call("PATCH", route("partitions", partition_id, "custom-meta"), resend=False, body=encode(body))
+        return await self._answer(call, replies.PatchedCustomMeta)
+
+    async def patch_backend_meta(
+        self,
+        partition_id: str,
+        backend_meta: Mapping[str, Sequence[Any]],
+        *,
+        global_indexes: Iterable[int] | None = None,
+        keys: Iterable[str] | None = None,
+    ) -> PatchedBackendMeta:
+        """The storage backend moved bytes: per field one new JSON value per row. Makes nothing ready. Never sent twice.
+
+        Raises FieldNotFound, SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
+        """
+        body = requests.PatchBackendMeta(
+            backend_meta=cast("dict[str, Cells]", backend_meta),
+            global_indexes=indexes(global_indexes),
+            keys=names(keys),
+        )
+        call = Call("PATCH", route("partitions", partition_id, "backend-meta"), resend=False, body=encode(body))
+        reply = await self._answer(call, replies.PatchedBackendMeta)
+        return PatchedBackendMeta(reply.partition_id, reply.revision, ints(reply.global_indexes))
+
+    async def delete(
+        self,
+        partition_id: str,
+        *,
+        global_indexes: Iterable[int] | None = None,
+        keys: Iterable[str] | None = None,
+    ) -> replies.DeletedSamples:
+        """Remove rows at once; unknown ones are skipped, `cleared` counts the others.
+
+        Never sent twice: a key may have been made anew meanwhile, and the count would be wrong.
+        """
+        body = requests.DeleteSamples(
+            global_indexes=indexes(global_indexes),
+            keys=names(keys),
+        )
+        call = Call("POST", route("partitions", partition_id, "samples", "delete"), resend=False, body=encode(body))
+        return await self._answer(call, replies.DeletedSamples)

@@ -1,0 +1,184 @@
+"""Batch meta (api.md section 6): the description of a list of rows, as an immutable value with columns.
+
+What it is and how it goes to and from the wire; how it is cut and joined is in algebra.py. It says nothing of HTTP.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from . import algebra
+from .columns import GROUPS, INTS, KEYS, METAS, VALUES, Cells, Column
+from .schema import FieldSchema
+from .wire import replies
+
+T = TypeVar("T")
+U = TypeVar("U")
+_decoder = msgspec.json.Decoder(replies.BatchMeta)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BatchMeta:
+    """`size` rows of one partition; every column has one value per row, in row order.
+
+    `production_status[i]` is 1 when every one of `fields` is produced for row i; a row that the partition does not
+    hold has 0 there and None as key and metas. A member that was not asked for (`include`) is None.
+    `missing_keys` and `created` belong to the call that made the batch: batches derived from it have none.
+    """
+
+    partition_id: str
+    revision: int
+    global_indexes: Column[int]
+    fields: tuple[str, ...]
+    missing_fields: tuple[str, ...]
+    production_status: Column[int]
+    keys: Column[str | None] | None = None
+    group_ids: Column[str | int | None] | None = None
+    field_schema: Mapping[str, FieldSchema] | None = None
+    custom_meta: Column[dict[str, Any] | None] | None = None
+    backend_meta: Mapping[str, Column[Any]] | None = None
+    field_status: Mapping[str, Column[int]] | None = None
+    missing_keys: tuple[str, ...] | None = None
+    created: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.global_indexes)
+
+    def __repr__(self) -> str:
+        ready = "ready" if self.is_ready else "not ready"
+        return f"<BatchMeta of {self.partition_id!r}, {self.size} rows, {len(self.fields)} fields, {ready}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (BatchMeta.from_json, (self.to_json(),))  # as bytes, and still undecoded in the other process
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(self.global_indexes)
+
+    @property
+    def is_ready(self) -> bool:
+        """At least one row, and every one of `fields` is produced for all of them."""
+        return self.size > 0 and 0 not in self.production_status
+
+    def select_fields(self, names: Sequence[str]) -> "BatchMeta":
+        """The batch as if only these fields had been asked for, in this order, once each.
+
+        A name of `missing_fields` stays missing; any other unknown name is a KeyError. The status is computed anew
+        from `field_status` where the batch has it. Without it a row that was ready stays ready (fewer fields are
+        asked of it); what a row that was *not* ready lacks cannot be told, and then this is a ValueError.
+        """
+        return algebra.select_fields(self, names)
+
+    def select_samples(self, positions: Sequence[int]) -> "BatchMeta":
+        """The rows at these positions (0 to size - 1), in this order; repetitions are allowed. IndexError outside."""
+        if len(positions) and not 0 <= min(positions) <= max(positions) < self.size:
+            raise IndexError(f"positions must be within 0 and {self.size - 1}")
+        return algebra.take(self, positions)
+
+    def reorder(self, positions: Sequence[int]) -> "BatchMeta":
+        """All rows in another order: row i of the result is row `positions[i]`. ValueError unless each comes once."""
+        if sorted(positions) != list(range(self.size)):
+            raise ValueError(f"positions must be an order of the {self.size} rows, each once")
+        return algebra.take(self, positions)
+
+    def chunk(self, n: int) -> "list[BatchMeta]":
+        """`n` batches, one after the other, of sizes as equal as can be, larger ones first; empty ones if n > size."""
+        if n < 1:
+            raise ValueError("n must be at least 1")
+        share, more = divmod(self.size, n)
+        ends = [(i + 1) * share + min(i + 1, more) for i in range(n)]
+        return [algebra.take(self, slice(begin, end)) for begin, end in zip([0, *ends], ends, strict=False)]
+
+    @staticmethod
+    def concat(batches: "Sequence[BatchMeta]") -> "BatchMeta":
+        """The rows of all batches, one after the other.
+
+        `revision` is the lowest of theirs: the result tells of nothing later. ValueError if there is no batch, or if
+        they differ in partition, fields, included members or a field's dtype. Absent `keys` are filled up with None.
+        """
+        return algebra.join(batches)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form as plain lists, dicts, strings and numbers; `from_dict` gives the same batch again."""
+        plain: dict[str, Any] = msgspec.json.decode(self.to_json())
+        return plain
+
+    @staticmethod
+    def from_dict(plain: Mapping[str, Any]) -> "BatchMeta":
+        """A batch from its wire form; ValueError if it is none. A `next_cursor` is left behind."""
+        return BatchMeta.from_json(msgspec.json.encode(plain))
+
+    def to_json(self) -> bytes:
+        """The wire form as JSON in UTF-8. Columns that were never changed are copied as they came."""
+        return msgspec.json.encode(self.to_wire())
+
+    @staticmethod
+    def from_json(body: bytes) -> "BatchMeta":
+        """A batch from its JSON; ValueError if it is none."""
+        return BatchMeta.from_wire(_decoder.decode(body))
+
+    @classmethod
+    def from_wire(cls, reply: replies.BatchMeta) -> "BatchMeta":
+        """The value of a reply body."""
+        size = reply.size
+        return cls(
+            partition_id=reply.partition_id,
+            revision=reply.revision,
+            global_indexes=INTS.column(reply.global_indexes, size),
+            fields=tuple(reply.fields),
+            missing_fields=tuple(reply.missing_fields),
+            production_status=INTS.column(reply.production_status, size),
+            keys=_column(KEYS, reply.keys, size),
+            group_ids=_column(GROUPS, reply.group_ids, size),
+            field_schema=_each(lambda field: FieldSchema.from_wire(field, size), reply.field_schema),
+            custom_meta=_column(METAS, reply.custom_meta, size),
+            backend_meta=_each(lambda raw: VALUES.column(raw, size), reply.backend_meta),
+            field_status=_each(lambda raw: INTS.column(raw, size), reply.field_status),
+            missing_keys=None if reply.missing_keys is UNSET else tuple(reply.missing_keys),
+            created=None if reply.created is UNSET else reply.created,
+        )
+
+    def to_wire(self) -> replies.BatchMeta:
+        """The reply body that this is the value of."""
+        return replies.BatchMeta(
+            partition_id=self.partition_id,
+            revision=self.revision,
+            size=self.size,
+            is_ready=self.is_ready,
+            global_indexes=self.global_indexes.to_raw(),
+            fields=list(self.fields),
+            missing_fields=list(self.missing_fields),
+            production_status=self.production_status.to_raw(),
+            keys=_raw(self.keys),
+            group_ids=_raw(self.group_ids),
+            field_schema=_unset(FieldSchema.to_wire, self.field_schema),
+            custom_meta=_raw(self.custom_meta),
+            backend_meta=_unset(_to_raw, self.backend_meta),
+            field_status=_unset(_to_raw, self.field_status),
+            missing_keys=UNSET if self.missing_keys is None else list(self.missing_keys),
+            created=UNSET if self.created is None else self.created,
+        )
+
+
+def _column(cells: Cells[T], raw: Raw | UnsetType, size: int) -> Column[T] | None:
+    return None if raw is UNSET else cells.column(raw, size)
+
+
+def _each(read: Callable[[T], U], parts: dict[str, T] | UnsetType) -> dict[str, U] | None:
+    return None if parts is UNSET else {name: read(part) for name, part in parts.items()}
+
+
+def _raw(column: Column[Any] | None) -> Raw | UnsetType:
+    return UNSET if column is None else column.to_raw()
+
+
+def _to_raw(column: Column[Any]) -> Raw:
+    return column.to_raw()
+
+
+def _unset(write: Callable[[T], U], parts: Mapping[str, T] | None) -> dict[str, U] | UnsetType:
+    return UNSET if parts is None else {name: write(part) for name, part in parts.items()}

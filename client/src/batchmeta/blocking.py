@@ -1,0 +1,65 @@
+"""What the generated `Client` (client.py) stands on: an `AsyncClient`, and a loop in a thread to run its calls in."""
+
+import os
+import weakref
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from .aio import AsyncClient
+from .loop_thread import LoopThread
+from .retries import DEFAULT, Retries
+
+T = TypeVar("T")
+
+
+class BlockingBase:
+    """The service for code that does not await: notebooks, DataLoader workers, scripts. Safe to use from threads.
+
+    `timeout`, `retries`, `transport` and errors are those of AsyncClient. Works where an event loop already runs
+    (and blocks that loop meanwhile). After a fork the child opens connections and a thread of its own.
+    """
+
+    def __init__(
+        self,
+        base_url: str = "http://127.0.0.1:8700",
+        *,
+        timeout: float = 30.0,
+        retries: Retries = DEFAULT,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._aio = AsyncClient(base_url, timeout=timeout, retries=retries, transport=transport)
+        # By process, because a lock that another thread held at a fork is held for ever in the child.
+        self._threads: dict[int, LoopThread] = {}
+        # Also at the end of the process and when nobody holds the client any more: a notebook seldom closes.
+        self._finalizer = weakref.finalize(self, _close, self._aio, self._threads)
+
+    def close(self) -> None:
+        """Close the connections and end the thread; calls that wait elsewhere are ConnectionLost.
+
+        A call after it is a RuntimeError.
+        """
+        self._finalizer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        if not self._finalizer.alive:
+            work.close()
+            raise RuntimeError("the client is closed")
+        # setdefault is atomic, and a LoopThread costs nothing until it runs something.
+        return self._threads.setdefault(os.getpid(), LoopThread()).run(work)
+
+
+def _close(aio: AsyncClient, threads: dict[int, LoopThread]) -> None:
+    thread = threads.pop(os.getpid(), None)
+    if thread is not None:
+        thread.close(aio.aclose)

@@ -1,0 +1,103 @@
+"""One call as a value, before it is sent: its route, query and body. No I/O, and no knowledge of replies."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast, overload
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from .columns import Array, Column, Const
+from .schema import FieldSchema
+from .wire import requests
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`resend`: sent twice it does what it does once, so it may be sent again when no answer came.
+
+    `wait_s` is how many seconds the service may take on purpose, on top of the timeout.
+    """
+
+    method: str
+    path: str
+    resend: bool
+    query: str = ""
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    wait_s: float = 0.0
+
+
+def route(*parts: str) -> str:
+    """The path `/v1/part/part/…`. ValueError for a name that would lead to another route."""
+    for part in parts:
+        if part in ("", ".", ".."):
+            raise ValueError(f"{part!r} is not a name")
+    return "/v1/" + "/".join(quote(part, safe="@") for part in parts)
+
+
+def query(request: requests.Request) -> str:
+    """The query string of a GET; members that are None are left out."""
+    members: dict[str, Any] = msgspec.to_builtins(request)
+    texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in members.items()}
+    return urlencode(texts, quote_via=quote)
+
+
+def encode(request: requests.Request) -> bytes:
+    """The body. TypeError for what is not JSON, ValueError for a number that is not finite."""
+    body = _encoder.encode(request)
+    # The encoder writes NaN as null, which would delete the member of a custom meta. Only then is it worth a look.
+    if b"null" in body:
+        for member in ("custom_meta", "backend_meta"):
+            _check_finite(getattr(request, member, None), member)
+    return body
+
+
+@overload
+def names(given: Iterable[str]) -> list[str]: ...
+@overload
+def names(given: Iterable[str] | None) -> list[str] | None: ...
+def names(given: Iterable[str] | None) -> list[str] | None:
+    """A list of names. TypeError for a bare string, which is a sequence of letters too."""
+    if isinstance(given, str):
+        raise TypeError(f"a list of names is wanted, not the string {given!r}")
+    return None if given is None else list(given)
+
+
+@overload
+def indexes(given: Iterable[int]) -> list[int]: ...
+@overload
+def indexes(given: Iterable[int] | None) -> list[int] | None: ...
+def indexes(given: Iterable[int] | None) -> list[int] | None:
+    """A list of indexes. Those of a batch stay a column, whose JSON goes out as it came."""
+    if given is None or isinstance(given, Array):
+        return cast("list[int] | None", given)
+    return list(given)
+
+
+def wire_schema(schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """Field schemas as they are written: those of a batch in their wire form, all others as they are."""
+    return {name: part.to_wire() if isinstance(part, FieldSchema) else part for name, part in schemas.items()}
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, Column):
+        return value.to_raw()
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(f"{type(value).__module__}.{type(value).__qualname__} is not JSON; give lists, dicts and numbers")
+
+
+def _check_finite(value: Any, where: str) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{where}: {value} is not a number that JSON knows")
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            _check_finite(part, f"{where}.{name}")
+    elif isinstance(value, Column | list | tuple):
+        for part in [value.value] if isinstance(value, Const) else value:
+            _check_finite(part, where)
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_to_json)

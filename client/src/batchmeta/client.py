@@ -1,0 +1,298 @@
+"""`Client`: every call of `AsyncClient`, blocking.
+
+Written by scripts/generate_client.py, hence its length. Change aio/ instead and run that again.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .batch import BatchMeta
+from .blocking import BlockingBase
+from .schema import FieldSchema
+from .values import (
+    BackendMeta,
+    Claim,
+    Consumption,
+    KeyLine,
+    PatchedBackendMeta,
+    Produced,
+    ProductionStatus,
+    Tagged,
+)
+from .wire import replies, requests
+from .wire.requests import Include
+
+__all__ = ["Client"]
+
+
+class Client(BlockingBase):
+    __doc__ = BlockingBase.__doc__
+
+    def put_partition(
+        self,
+        partition_id: str,
+        *,
+        expected_samples: int | None = None,
+        max_samples: int | None = None,
+        max_attempts: int | None = None,
+        fields: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> replies.Partition:
+        """Make a partition, or give settings to one that has none yet; the same settings twice are no change.
+
+        `fields` declares schemas, e.g. `{"ids": {"dtype": "int64", "ragged": True}}`; `shape` may be left out.
+        A deleted one is made anew. Raises PartitionConflict if it has other settings.
+        """
+        return self._run(
+            self._aio.put_partition(
+                partition_id,
+                expected_samples=expected_samples,
+                max_samples=max_samples,
+                max_attempts=max_attempts,
+                fields=fields,
+            )
+        )
+
+    def partition(self, partition_id: str) -> replies.Partition:
+        """Settings, counts, fields and tasks of a partition. Raises PartitionNotFound, PartitionCleared."""
+        return self._run(self._aio.partition(partition_id))
+
+    def tagged_partition(self, partition_id: str) -> Tagged:
+        """As `partition`, with the ETag that `delete_partition(if_match=…)` takes."""
+        return self._run(self._aio.tagged_partition(partition_id))
+
+    def partitions(self, prefix: str | None = None) -> list[replies.PartitionLine]:
+        """All partitions (whose name begins with `prefix`) in the order of their creation."""
+        return self._run(self._aio.partitions(prefix))
+
+    def delete_partition(self, partition_id: str, *, if_match: str | None = None) -> replies.DeletedPartition:
+        """Delete a partition and its samples; `cleared_samples` is 0 where there was none.
+
+        `if_match`: only if its ETag still is this one, else PreconditionFailed. Sent again after a lost answer, it may
+        find that the first sending did it, and count 0.
+        """
+        return self._run(self._aio.delete_partition(partition_id, if_match=if_match))
+
+    def server(self) -> replies.Server:
+        """Version, durability, epoch, revision and limits of the service."""
+        return self._run(self._aio.server())
+
+    def ready(self) -> bool:
+        """Does the service take calls now? One look, no retries; ConnectionLost if nobody answers."""
+        return self._run(self._aio.ready())
+
+    def insert(
+        self,
+        partition_id: str,
+        *,
+        count: int | None = None,
+        keys: Iterable[str] | None = None,
+        group_ids: Sequence[str | int | None] | None = None,
+        custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
+    ) -> BatchMeta:
+        """New rows: `count` of them, or one per key; `created` says how many. A key that exists keeps its index.
+
+        Makes the partition if need be; meta given for a key that exists is merged (RFC 7396). Raises DuplicateKeys,
+        GroupConflict, PartitionCleared, TooManySamples. By keys it is sent again when no answer came, by count never;
+        `created` then leaves out what the first sending made.
+        """
+        return self._run(
+            self._aio.insert(partition_id, count=count, keys=keys, group_ids=group_ids, custom_meta=custom_meta)
+        )
+
+    def produce(
+        self,
+        partition_id: str,
+        field_schema: Mapping[str, Mapping[str, Any] | FieldSchema],
+        *,
+        global_indexes: Iterable[int] | None = None,
+        keys: Iterable[str] | None = None,
+        create: bool = False,
+        backend_meta: Mapping[str, Sequence[Any]] | None = None,
+        custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
+        group_ids: Sequence[str | int | None] | None = None,
+    ) -> Produced:
+        """The data of these fields is in the storage backend, for these rows: one atomic step.
+
+        `field_schema`, per field: `{"dtype": "float32", "shape": [1024]}`, ragged `{"dtype": "int64", "lengths":
+        [812, 5310]}` or `"shapes"`, no tensor `{"kind": "object"}`, or the FieldSchema of a batch. `create` makes
+        absent keys. `backend_meta`: per field one JSON value per row. Raises DtypeConflict, KindConflict,
+        GroupConflict, SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
+        """
+        return self._run(
+            self._aio.produce(
+                partition_id,
+                field_schema,
+                global_indexes=global_indexes,
+                keys=keys,
+                create=create,
+                backend_meta=backend_meta,
+                custom_meta=custom_meta,
+                group_ids=group_ids,
+            )
+        )
+
+    def patch_custom_meta(
+        self,
+        partition_id: str,
+        custom_meta: Sequence[Mapping[str, Any] | None],
+        *,
+        global_indexes: Iterable[int] | None = None,
+        keys: Iterable[str] | None = None,
+    ) -> replies.PatchedCustomMeta:
+        """Merge one RFC 7396 patch into each row's custom meta; None leaves a row alone. Never sent twice.
+
+        Raises SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
+        """
+        return self._run(
+            self._aio.patch_custom_meta(partition_id, custom_meta, global_indexes=global_indexes, keys=keys)
+        )
+
+    def patch_backend_meta(
+        self,
+        partition_id: str,
+        backend_meta: Mapping[str, Sequence[Any]],
+        *,
+        global_indexes: Iterable[int] | None = None,
+        keys: Iterable[str] | None = None,
+    ) -> PatchedBackendMeta:
+        """The storage backend moved bytes: per field one new JSON value per row. Makes nothing ready. Never sent twice.
+
+        Raises FieldNotFound, SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
+        """
+        return self._run(
+            self._aio.patch_backend_meta(partition_id, backend_meta, global_indexes=global_indexes, keys=keys)
+        )
+
+    def delete(
+        self,
+        partition_id: str,
+        *,
+        global_indexes: Iterable[int] | None = None,
+        keys: Iterable[str] | None = None,
+    ) -> replies.DeletedSamples:
+        """Remove rows at once; unknown ones are skipped, `cleared` counts the others.
+
+        Never sent twice: a key may have been made anew meanwhile, and the count would be wrong.
+        """
+        return self._run(self._aio.delete(partition_id, global_indexes=global_indexes, keys=keys))
+
+    def read(
+        self,
+        partition_id: str,
+        *,
+        fields: Iterable[str] | None = None,
+        global_indexes: Iterable[int] | None = None,
+        keys: Iterable[str] | None = None,
+        include: Iterable[Include] | None = None,
+        strict: bool = False,
+        compact: bool = False,
+        expand: bool = False,
+    ) -> BatchMeta:
+        """Batch meta of the selected rows, in the order asked; consumes nothing. Pages are joined to one batch.
+
+        `fields`: None for all known now. `include`: None for field_schema, custom_meta, backend_meta, and keys if
+        any row has one. `compact`: lengths instead of shapes for fields of rank 1. `expand`: no constant columns.
+        Keys that no row has are in `missing_keys`, unknown fields in `missing_fields`; an index not held has status 0.
+        `strict` raises KeyNotFound, SampleNotFound, SampleCleared or FieldNotFound instead. Raises PartitionNotFound,
+        PartitionCleared. More than `limits.max_rows` rows come in pages, which are no snapshot: `revision` is the
+        first page's, and fields that turn up later are left out.
+        """
+        return self._run(
+            self._aio.read(
+                partition_id,
+                fields=fields,
+                global_indexes=global_indexes,
+                keys=keys,
+                include=include,
+                strict=strict,
+                compact=compact,
+                expand=expand,
+            )
+        )
+
+    def read_backend_meta(
+        self,
+        partition_id: str,
+        *,
+        fields: Iterable[str] | None = None,
+        global_indexes: Iterable[int] | None = None,
+        keys: Iterable[str] | None = None,
+    ) -> BackendMeta:
+        """Where the bytes of the selected cells lie, as the storage backend recorded it. Pages are joined.
+
+        Raises PartitionNotFound, PartitionCleared.
+        """
+        return self._run(
+            self._aio.read_backend_meta(partition_id, fields=fields, global_indexes=global_indexes, keys=keys)
+        )
+
+    def production(self, partition_id: str, fields: Iterable[str]) -> ProductionStatus:
+        """Which cells are produced, for all rows. Pages are joined.
+
+        Raises FieldNotFound for an unknown field, PartitionNotFound, PartitionCleared.
+        """
+        return self._run(self._aio.production(partition_id, fields))
+
+    def lookup_keys(self, partition_id: str, global_indexes: Iterable[int]) -> list[str | None]:
+        """The key of each index, in the order asked; None where a row has none or is not held.
+
+        Raises PartitionNotFound, PartitionCleared.
+        """
+        return self._run(self._aio.lookup_keys(partition_id, global_indexes))
+
+    def keys(self, partition_id: str, prefix: str | None = None) -> list[KeyLine]:
+        """All keyed rows (whose key begins with `prefix`) with their custom meta. Pages are joined.
+
+        Raises PartitionNotFound, PartitionCleared.
+        """
+        return self._run(self._aio.keys(partition_id, prefix))
+
+    def claim(
+        self,
+        partition_id: str,
+        task: str,
+        fields: Iterable[str],
+        batch_size: int,
+        *,
+        min_batch_size: int | None = None,
+        wait_s: float = 0.0,
+        sampler: requests.Sampler | Mapping[str, Any] | None = None,
+        include: Iterable[Include] | None = None,
+        compact: bool = False,
+        expand: bool = False,
+    ) -> Claim:
+        """A batch of rows that have all `fields` and that `task` has not consumed; now it has. Never sent twice.
+
+        Waits up to `wait_s` (0 to 60 seconds) for `batch_size` rows, on top of the timeout; then `min_batch_size`
+        are enough. `sampler`: `{"name": "sequential"}`, or e.g. `{"name": "grpo_group", "n_samples_per_prompt": 8}`
+        for whole groups. The partition need not exist yet. Raises PartitionCleared, InvalidRequest, TooManyWaiting.
+        After ConnectionLost a batch may have been handed out to nobody: see `consumption`, and `reset`.
+        """
+        return self._run(
+            self._aio.claim(
+                partition_id,
+                task,
+                fields,
+                batch_size,
+                min_batch_size=min_batch_size,
+                wait_s=wait_s,
+                sampler=sampler,
+                include=include,
+                compact=compact,
+                expand=expand,
+            )
+        )
+
+    def consumption(self, partition_id: str, task: str, *, counts_only: bool = False) -> Consumption:
+        """How far a task is, row by row unless `counts_only`. Pages are joined; the counts are the last page's.
+
+        Asking registers nothing. Raises PartitionNotFound, PartitionCleared.
+        """
+        return self._run(self._aio.consumption(partition_id, task, counts_only=counts_only))
+
+    def reset(self, partition_id: str, task: str | None = None) -> replies.ResetConsumption:
+        """Forget what a task (None: every task) consumed; `reset` counts the rows. Never sent twice.
+
+        Raises PartitionNotFound, PartitionCleared.
+        """
+        return self._run(self._aio.reset(partition_id, task))

@@ -1,0 +1,212 @@
+"""Columns: one value per row, either an `Array` of them or a `Const` that all rows share (api.md section 3).
+
+An `Array` from the wire stays JSON bytes until its first use and is then decoded whole, never cell by cell.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
+from typing import Any, Generic, TypeVar, overload
+
+import msgspec
+from msgspec import Raw, Struct
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+Rows = slice | Sequence[int]
+
+
+class Column(Sequence[T_co]):
+    """One value per row, in row order. Cells that are JSON objects are shared, not copied: do not change them."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def take(self, rows: Rows) -> "Column[T_co]":
+        """Some rows of the column, in the order given; a slice, or positions (0 to len - 1, repetitions allowed)."""
+
+    @abstractmethod
+    def to_raw(self) -> Raw:
+        """The column's JSON, as it stands on the wire."""
+
+    def to_list(self) -> list[T_co]:
+        """One value per row, as a new list."""
+        return list(self)
+
+    @overload
+    def __getitem__(self, index: int) -> T_co: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Column[T_co]": ...
+    def __getitem__(self, index: int | slice) -> "T_co | Column[T_co]":
+        return self.take(index) if isinstance(index, slice) else self._cell(index)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Column | list | tuple):
+            return NotImplemented
+        return len(self) == len(other) and self.to_list() == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # cells may be dicts
+
+    @abstractmethod
+    def _cell(self, index: int) -> T_co: ...
+
+
+class Const(Column[T_co]):
+    """`size` rows with the same value. In a request the size does not matter: every named row gets the value."""
+
+    # No dataclass: msgspec would encode that by its members, and never ask how a column is to be written.
+    __slots__ = ("_size", "_value")
+
+    def __init__(self, value: T_co, size: int = 0) -> None:
+        self._value = value
+        self._size = size
+
+    @property
+    def value(self) -> T_co:
+        """The value of every row."""
+        return self._value
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __repr__(self) -> str:
+        return f"Const({self._value!r}, {self._size})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Const, (self._value, self._size))
+
+    def __iter__(self) -> Iterator[T_co]:
+        return iter(self.to_list())
+
+    def to_list(self) -> list[T_co]:
+        return [self._value] * self._size
+
+    def take(self, rows: Rows) -> "Const[T_co]":
+        return Const(self._value, len(range(self._size)[rows] if isinstance(rows, slice) else rows))
+
+    def to_raw(self) -> Raw:
+        return Raw(msgspec.json.encode({"const": self._value}))
+
+    def _cell(self, index: int) -> T_co:
+        if not -self._size <= index < self._size:
+            raise IndexError(f"row {index} of a column of {self._size}")
+        return self._value
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded(Generic[T_co]):
+    """The cells of an array column as the JSON they came in."""
+
+    raw: Raw
+    size: int
+    decoder: "msgspec.json.Decoder[list[T_co]]"
+
+    def decode(self) -> list[T_co]:
+        """One value per row; ValueError if the JSON is not that."""
+        values = self.decoder.decode(self.raw)
+        if len(values) != self.size:
+            raise ValueError(f"a column of {self.size} rows came with {len(values)} values")
+        return values
+
+
+class Array(Column[T_co]):
+    """A value of its own for every row."""
+
+    __slots__ = ("_cells", "_encoded")
+
+    def __init__(self, values: Iterable[T_co] | Encoded[T_co]) -> None:
+        self._encoded = values if isinstance(values, Encoded) else None
+        self._cells = None if isinstance(values, Encoded) else list(values)
+
+    def __len__(self) -> int:
+        return len(self._values()) if self._encoded is None else self._encoded.size
+
+    def __iter__(self) -> Iterator[T_co]:
+        return iter(self._values())
+
+    def __repr__(self) -> str:
+        return f"Array({self._values()!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Array, (self._values(),))
+
+    def to_list(self) -> list[T_co]:
+        return self._values().copy()
+
+    def take(self, rows: Rows) -> "Array[T_co]":
+        values = self._values()
+        if isinstance(rows, slice):
+            return Array(values[rows])
+        if len(rows) < 2:  # of fewer than two, itemgetter makes no tuple
+            return Array([values[row] for row in rows])
+        return Array(itemgetter(*rows)(values))
+
+    def to_raw(self) -> Raw:
+        return Raw(msgspec.json.encode(self._cells)) if self._encoded is None else self._encoded.raw
+
+    def _cell(self, index: int) -> T_co:
+        return self._values()[index]
+
+    def _values(self) -> list[T_co]:
+        # Two threads may both decode: the results are equal, so no lock is needed.
+        if self._cells is None:
+            assert self._encoded is not None  # noqa: S101 - an Array has one or the other, from its constructor on
+            self._cells = self._encoded.decode()
+        return self._cells
+
+
+class Constant(Struct, Generic[T]):
+    """`{"const": v}`, as it stands on the wire."""
+
+    const: T
+
+
+@dataclass(frozen=True, slots=True)
+class Cells(Generic[T]):
+    """How the cells of one kind of column are decoded."""
+
+    array: "msgspec.json.Decoder[list[T]]"
+    constant: "msgspec.json.Decoder[Constant[T]]"
+
+    def column(self, raw: Raw, size: int) -> Column[T]:
+        """The column of `size` rows with this JSON. A constant is decoded at once, it is one cell."""
+        if memoryview(raw)[0] == ord("{"):
+            return Const(self.constant.decode(raw).const, size)
+        return Array(Encoded(raw, size, self.array))
+
+
+INTS: Cells[int] = Cells(msgspec.json.Decoder(list[int]), msgspec.json.Decoder(Constant[int]))
+KEYS: Cells[str | None] = Cells(
+    msgspec.json.Decoder(list[str | None]),
+    msgspec.json.Decoder(Constant[str | None]),
+)
+GROUPS: Cells[str | int | None] = Cells(
+    msgspec.json.Decoder(list[str | int | None]),
+    msgspec.json.Decoder(Constant[str | int | None]),
+)
+METAS: Cells[dict[str, Any] | None] = Cells(
+    msgspec.json.Decoder(list[dict[str, Any] | None]),
+    msgspec.json.Decoder(Constant[dict[str, Any] | None]),
+)
+VALUES: Cells[Any] = Cells(msgspec.json.Decoder(list[Any]), msgspec.json.Decoder(Constant[Any]))
+LENGTHS: Cells[int | None] = Cells(
+    msgspec.json.Decoder(list[int | None]),
+    msgspec.json.Decoder(Constant[int | None]),
+)
+SHAPES: Cells[list[int] | None] = Cells(
+    msgspec.json.Decoder(list[list[int] | None]),
+    msgspec.json.Decoder(Constant[list[int] | None]),
+)
+
+
+def joined(columns: Sequence[Column[T]]) -> Column[T]:
+    """The columns one after the other: a `Const` where all that have rows are one and the same, else an `Array`."""
+    parts = [column for column in columns if len(column)] or list(columns[:1])
+    if len(parts) == 1:
+        return parts[0]
+    # Compared as JSON: to Python 1 == 1.0 == True, to a reader of the column they differ.
+    if all(isinstance(part, Const) for part in parts) and len({bytes(part.to_raw()) for part in parts}) == 1:
+        return Const(parts[0][0], sum(map(len, parts)))
+    return Array(chain.from_iterable(parts))

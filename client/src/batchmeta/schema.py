@@ -1,0 +1,106 @@
+"""The schema of one field in batch meta (api.md section 4): what its tensor is, and its shape for each row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from msgspec import UNSET
+
+from .columns import LENGTHS, SHAPES, Array, Column, Const, Rows, joined
+from .wire import replies
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSchema:
+    """`kind` "object" has no more to it. A tensor has a `dtype` and either one `shape` or, ragged, one per row.
+
+    `shape` is None until it is known. Of a ragged field one of `shapes` and (rank 1, `compact`) `lengths` is there;
+    a cell is None where the row lacks the field.
+    """
+
+    kind: Literal["tensor", "object"]
+    dtype: str | None = None
+    ragged: bool = False
+    shape: tuple[int, ...] | None = None
+    shapes: Column[list[int] | None] | None = None
+    lengths: Column[int | None] | None = None
+
+    @classmethod
+    def from_wire(cls, reply: replies.FieldOut, size: int) -> "FieldSchema":
+        """The schema of a batch of `size` rows."""
+        return cls(
+            kind=reply.kind,
+            dtype=None if reply.dtype is UNSET else reply.dtype,
+            ragged=reply.ragged is True,
+            shape=tuple(reply.shape) if isinstance(reply.shape, list) else None,
+            shapes=None if reply.shapes is UNSET else SHAPES.column(reply.shapes, size),
+            lengths=None if reply.lengths is UNSET else LENGTHS.column(reply.lengths, size),
+        )
+
+    def to_wire(self) -> replies.FieldOut:
+        """The form that the service sends, and takes in `produce`."""
+        if self.kind == "object":
+            return replies.FieldOut(kind="object")
+        shape = None if self.shape is None else list(self.shape)
+        return replies.FieldOut(
+            kind="tensor",
+            dtype=UNSET if self.dtype is None else self.dtype,
+            ragged=self.ragged,
+            shape=UNSET if self.ragged else shape,
+            shapes=UNSET if self.shapes is None else self.shapes.to_raw(),
+            lengths=UNSET if self.lengths is None else self.lengths.to_raw(),
+        )
+
+    def shape_of(self, row: int) -> tuple[int, ...] | None:
+        """The shape of one row, None if unknown or if a ragged field is not there. A scalar's is `()`."""
+        if self.lengths is not None:
+            length = self.lengths[row]
+            return None if length is None else (length,)
+        if self.shapes is not None:
+            shape = self.shapes[row]
+            return None if shape is None else tuple(shape)
+        return self.shape
+
+    def take(self, rows: Rows) -> "FieldSchema":
+        """The schema for some of the rows."""
+        return replace(
+            self,
+            shapes=None if self.shapes is None else self.shapes.take(rows),
+            lengths=None if self.lengths is None else self.lengths.take(rows),
+        )
+
+
+def joined_schema(schemas: Sequence[FieldSchema], sizes: Sequence[int]) -> FieldSchema:
+    """One schema for batches of these sizes, one after the other. ValueError if dtype or kind differ.
+
+    Where shapes differ the result is ragged, and rows of a part that was not get that part's one shape, there or not.
+    """
+    first = schemas[0]
+    if any((schema.kind, schema.dtype) != (first.kind, first.dtype) for schema in schemas):
+        kinds = sorted({schema.dtype or schema.kind for schema in schemas})
+        raise ValueError(f"one field cannot be {' and '.join(kinds)} at once")
+    shapes = {schema.shape for schema in schemas if not schema.ragged and schema.shape is not None}
+    if not any(schema.ragged for schema in schemas) and len(shapes) < 2:
+        return replace(first, shape=next(iter(shapes), None))
+    ragged = FieldSchema(first.kind, first.dtype, ragged=True)
+    if all(_has_lengths(schema) for schema in schemas):
+        return replace(ragged, lengths=joined([_lengths(*part) for part in zip(schemas, sizes, strict=True)]))
+    return replace(ragged, shapes=joined([_shapes(*part) for part in zip(schemas, sizes, strict=True)]))
+
+
+def _has_lengths(schema: FieldSchema) -> bool:
+    return schema.lengths is not None or (not schema.ragged and (schema.shape is None or len(schema.shape) == 1))
+
+
+def _lengths(schema: FieldSchema, size: int) -> Column[int | None]:
+    if schema.lengths is not None:
+        return schema.lengths
+    return Const(None if schema.shape is None else schema.shape[0], size)
+
+
+def _shapes(schema: FieldSchema, size: int) -> Column[list[int] | None]:
+    if schema.shapes is not None:
+        return schema.shapes
+    if schema.lengths is not None:
+        return Array(None if length is None else [length] for length in schema.lengths)
+    return Const(None if schema.shape is None else list(schema.shape), size)

@@ -1,0 +1,109 @@
+"""The answers that hold columns, as typed values. Those that hold none are the Structs of `wire.replies` themselves."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .batch import BatchMeta
+from .columns import Column
+from .wire import replies
+
+
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """`global_indexes`: of the rows written, in the caller's order. `created`: how many of them are new."""
+
+    partition_id: str
+    revision: int
+    global_indexes: list[int]
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedBackendMeta:
+    """`global_indexes`: of the rows whose cells were set, in the caller's order."""
+
+    partition_id: str
+    revision: int
+    global_indexes: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class BackendMeta:
+    """Per field one JSON value per row, in the order of `global_indexes`; None where nothing is recorded."""
+
+    partition_id: str
+    revision: int
+    global_indexes: Column[int]
+    backend_meta: Mapping[str, Column[Any]]
+    missing_keys: tuple[str, ...]
+    missing_fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProductionStatus:
+    """`production_status[i][j]`: 1 if field `fields[j]` is produced for row `global_indexes[i]`, else 0."""
+
+    partition_id: str
+    revision: int
+    global_indexes: list[int]
+    fields: list[str]
+    production_status: list[list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLine:
+    """One keyed row and its custom meta, as of `revision`: that of the row's own last change."""
+
+    key: str
+    global_index: int
+    custom_meta: dict[str, Any]
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Consumption:
+    """How far a task is. `consumption_status[i]` is 0 or 1 for row `global_indexes[i]`; both None with `counts_only`.
+
+    `consumed` counts since the last reset, cleared rows included; `total` is what there is to consume in all.
+    """
+
+    partition_id: str
+    revision: int
+    consumed: int
+    leased: int
+    dead: int
+    total: int
+    done: bool
+    global_indexes: list[int] | None
+    consumption_status: list[int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A batch handed out, or why there is none. True in a condition when a batch was handed out.
+
+    Not handed out: `claim_id` is None, `batch` is empty, `ready` is how many rows the task could take now, `wanted`
+    how many it asked for, `done` that no more will come, `blocking` what holds the other rows back.
+    Handed out: `ready` and `wanted` are None, `done` is False (nobody asked), `blocking` is empty.
+    """
+
+    partition_id: str
+    revision: int
+    claim_id: str | None
+    batch: BatchMeta
+    ready: int | None = None
+    wanted: int | None = None
+    done: bool = False
+    blocking: tuple[replies.Blocking, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.claim_id is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A partition with the ETag of this state of it, for `delete_partition(if_match=…)`."""
+
+    partition: replies.Partition
+    etag: str

@@ -1,0 +1,287 @@
+"""What each call puts on the wire, and what it makes of the answer. Its length is its table's: a line per member."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from batchmeta import Array, AsyncClient, BatchMeta, Const, FieldSchema
+from batchmeta.wire import requests
+from tests.client.service import Scripted, batch, client, ok, partition, problem
+
+Run = Callable[[AsyncClient], Awaitable[Any]]
+HEAD = {"partition_id": "p", "revision": 7}
+NONE_CLAIMED = {**HEAD, "claim": None, "batch": batch([]), "ready": 1, "wanted": 2, "done": False, "blocking": []}
+COUNTS = {"consumed": 1, "leased": 0, "dead": 0, "total": 2, "done": False}
+
+SENT: list[tuple[Run, str, str, Any, dict[str, Any]]] = [
+    (
+        lambda c: c.put_partition("p", expected_samples=3, fields={"x": {"dtype": "int64", "ragged": True}}),
+        "PUT",
+        "/v1/partitions/p",
+        {"expected_samples": 3, "fields": {"x": {"dtype": "int64", "ragged": True}}},
+        partition(),
+    ),
+    (lambda c: c.put_partition("p"), "PUT", "/v1/partitions/p", {}, partition()),
+    (lambda c: c.partition("train@step_12"), "GET", "/v1/partitions/train@step_12", None, partition()),
+    (
+        lambda c: c.partitions("a b&"),
+        "GET",
+        "/v1/partitions?prefix=a%20b%26",
+        None,
+        {"partitions": [], "next_cursor": None},
+    ),
+    (lambda c: c.delete_partition("p"), "DELETE", "/v1/partitions/p", None, {**HEAD, "cleared_samples": 0}),
+    (
+        lambda c: c.insert("p", count=2, custom_meta=Const({"a": 1}), group_ids=["g", 7]),
+        "POST",
+        "/v1/partitions/p/samples",
+        {"count": 2, "custom_meta": {"const": {"a": 1}}, "group_ids": ["g", 7]},
+        batch([0, 1]),
+    ),
+    (
+        lambda c: c.insert("p", keys=("a", "b"), custom_meta=({"x": 1}, None)),
+        "POST",
+        "/v1/partitions/p/samples",
+        {"keys": ["a", "b"], "custom_meta": [{"x": 1}, None]},
+        batch([0, 1]),
+    ),
+    (
+        lambda c: c.produce(
+            "p",
+            {"x": {"dtype": "int64", "lengths": (3, 4)}, "o": {"kind": "object"}, "y": FieldSchema("object")},
+            keys=["a", "b"],
+            create=True,
+            backend_meta={"x": Const("1"), "o": [None, {"n": 3}]},
+        ),
+        "POST",
+        "/v1/partitions/p/production",
+        {
+            "field_schema": {
+                "x": {"dtype": "int64", "lengths": [3, 4]},
+                "o": {"kind": "object"},
+                "y": {"kind": "object"},
+            },
+            "keys": ["a", "b"],
+            "create": True,
+            "backend_meta": {"x": {"const": "1"}, "o": [None, {"n": 3}]},
+        },
+        {**HEAD, "global_indexes": [0, 1], "created": 2},
+    ),
+    (
+        lambda c: c.patch_custom_meta("p", [{"a": None}], global_indexes=range(1)),
+        "PATCH",
+        "/v1/partitions/p/custom-meta",
+        {"custom_meta": [{"a": None}], "global_indexes": [0]},
+        HEAD,
+    ),
+    (
+        lambda c: c.patch_backend_meta("p", {"x": [5]}, keys=["a"]),
+        "PATCH",
+        "/v1/partitions/p/backend-meta",
+        {"backend_meta": {"x": [5]}, "keys": ["a"]},
+        {**HEAD, "global_indexes": [0]},
+    ),
+    (lambda c: c.read("p"), "POST", "/v1/partitions/p/batch-meta", {}, batch([0])),
+    (
+        lambda c: c.read(
+            "p", fields=["x"], global_indexes=[3], include=["keys"], strict=True, compact=True, expand=True
+        ),
+        "POST",
+        "/v1/partitions/p/batch-meta",
+        {
+            "fields": ["x"],
+            "global_indexes": [3],
+            "include": ["keys"],
+            "strict": True,
+            "compact": True,
+            "expand": True,
+        },
+        batch([3]),
+    ),
+    (
+        lambda c: c.read_backend_meta("p", fields=["x"], keys=["k"]),
+        "POST",
+        "/v1/partitions/p/backend-meta",
+        {"fields": ["x"], "keys": ["k"]},
+        {
+            **HEAD,
+            "global_indexes": [0],
+            "backend_meta": {"x": ["1"]},
+            "missing_keys": [],
+            "missing_fields": [],
+            "next_cursor": None,
+        },
+    ),
+    (
+        lambda c: c.production("p", ["a", "b c"]),
+        "GET",
+        "/v1/partitions/p/production?fields=a%2Cb%20c",
+        None,
+        {**HEAD, "global_indexes": [], "fields": ["a", "b c"], "production_status": [], "next_cursor": None},
+    ),
+    (
+        lambda c: c.lookup_keys("p", Array([1, 2])),
+        "POST",
+        "/v1/partitions/p/keys/lookup",
+        {"global_indexes": [1, 2]},
+        {**HEAD, "keys": ["a", None]},
+    ),
+    (lambda c: c.keys("p"), "GET", "/v1/partitions/p/keys", None, {**HEAD, "keys": [], "next_cursor": None}),
+    (
+        lambda c: c.delete("p", global_indexes=[1]),
+        "POST",
+        "/v1/partitions/p/samples/delete",
+        {"global_indexes": [1]},
+        {**HEAD, "cleared": 1, "skipped_clearing": []},
+    ),
+    (
+        lambda c: c.claim("p", "train er", ["x"], 2, min_batch_size=1, wait_s=0.5, sampler={"name": "sequential"}),
+        "POST",
+        "/v1/partitions/p/tasks/train%20er/claims",
+        {"fields": ["x"], "batch_size": 2, "min_batch_size": 1, "wait_s": 0.5, "sampler": {"name": "sequential"}},
+        NONE_CLAIMED,
+    ),
+    (
+        lambda c: c.claim("p", "t", ["x"], 2, sampler=requests.Sampler(name="grpo_group", n_samples_per_prompt=2)),
+        "POST",
+        "/v1/partitions/p/tasks/t/claims",
+        {"fields": ["x"], "batch_size": 2, "sampler": {"name": "grpo_group", "n_samples_per_prompt": 2}},
+        NONE_CLAIMED,
+    ),
+    (
+        lambda c: c.consumption("p", "t", counts_only=True),
+        "GET",
+        "/v1/partitions/p/tasks/t/consumption?counts_only=true",
+        None,
+        {**HEAD, **COUNTS},
+    ),
+    (lambda c: c.reset("p", "t"), "POST", "/v1/partitions/p/tasks/t/consumption/reset", {}, {**HEAD, "reset": 1}),
+    (lambda c: c.reset("p"), "POST", "/v1/partitions/p/consumption/reset", {}, {**HEAD, "reset": 1}),
+]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("run", "method", "target", "body", "answer"), SENT)
+async def test_what_is_sent(run: Run, method: str, target: str, body: Any, answer: dict[str, Any]) -> None:
+    script = Scripted(ok(answer))
+    await run(client(script))
+    (request,) = script.requests
+    assert (request.method, request.url.raw_path.decode()) == (method, target)
+    assert (json.loads(request.content) if request.content else None) == body
+    assert ("Content-Type" in request.headers) == (body is not None)
+
+
+@pytest.mark.asyncio
+async def test_values_of_the_answers() -> None:
+    produced = {**HEAD, "global_indexes": [4, 2], "created": 1}
+    assert (await client(Scripted(ok(produced))).produce("p", {}, keys=["a", "b"])).global_indexes == [4, 2]
+    assert await client(Scripted(ok({**HEAD, "keys": ["a", None]}))).lookup_keys("p", [1, 2]) == ["a", None]
+    assert (await client(Scripted(ok(batch([0], created=1), 201))).insert("p", count=1)).created == 1
+
+
+@pytest.mark.asyncio
+async def test_a_claim_is_true_when_a_batch_was_handed_out() -> None:
+    info = {"claim_id": "c-1", "task": "t", "ack": "on_dispatch", "worker": None}
+    claimed = await client(Scripted(ok({**HEAD, "claim": info, "batch": batch([5])}, 201))).claim("p", "t", ["x"], 1)
+    assert claimed
+    assert (claimed.claim_id, claimed.batch) == ("c-1", BatchMeta.from_dict(batch([5])))
+    reason = {"reason": "not-produced", "count": 1, "global_indexes": [0], "field": "x"}
+    none = await client(Scripted(ok({**NONE_CLAIMED, "blocking": [reason]}))).claim("p", "t", ["x"], 2)
+    assert not none
+    assert (none.claim_id, none.batch.size, none.ready, none.wanted, none.done) == (None, 0, 1, 2, False)
+    assert [(each.reason, each.field) for each in none.blocking] == [("not-produced", "x")]
+
+
+@pytest.mark.asyncio
+async def test_waiting_extends_the_read_timeout_of_that_call_alone() -> None:
+    script = Scripted(ok(NONE_CLAIMED))
+    waiting = AsyncClient(timeout=2.0, transport=httpx.MockTransport(script))
+    await waiting.claim("p", "t", ["x"], 2, wait_s=30)
+    await waiting.claim("p", "t", ["x"], 2)
+    phases = [request.extensions["timeout"] for request in script.requests]
+    assert phases[0] == {"connect": 2.0, "read": 32.0, "write": 2.0, "pool": 2.0}
+    assert phases[1]["read"] == 2.0
+
+
+@pytest.mark.asyncio
+async def test_an_etag_goes_from_the_partition_to_if_match() -> None:
+    script = Scripted(ok(partition(), ETag='"e-1"'), ok({**HEAD, "cleared_samples": 0}))
+    service = client(script)
+    tagged = await service.tagged_partition("p")
+    assert tagged.partition.partition_id == "p"
+    await service.delete_partition("p", if_match=tagged.etag)
+    assert script.requests[1].headers["If-Match"] == '"e-1"'
+
+
+@pytest.mark.asyncio
+async def test_ready_says_no_only_when_the_service_says_so() -> None:
+    assert await client(Scripted(ok({"status": "ready"}))).ready()
+    script = Scripted(problem("not-ready", headers={"Retry-After": "1"}))
+    assert not await client(script).ready()
+    assert len(script.requests) == 1
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("name", ["", ".", ".."])
+async def test_a_name_that_leads_elsewhere_is_refused_before_it_is_sent(name: str) -> None:
+    script = Scripted(ok({}))
+    with pytest.raises(ValueError, match="is not a name"):
+        await client(script).delete_partition(name)
+    assert not script.requests
+
+
+@pytest.mark.asyncio
+async def test_a_slash_stays_within_the_name() -> None:
+    script = Scripted(problem("invalid-request"))
+    with pytest.raises(Exception, match="invalid-request"):
+        await client(script).partition("a/b?c#d")
+    assert script.requests[0].url.raw_path == b"/v1/partitions/a%2Fb%3Fc%23d"
+
+
+@pytest.mark.asyncio
+async def test_a_base_url_may_have_a_path() -> None:
+    script = Scripted(ok(partition()))
+    await AsyncClient("http://host:1/meta/", transport=httpx.MockTransport(script)).partition("p")
+    assert str(script.requests[0].url) == "http://host:1/meta/v1/partitions/p"
+
+
+@pytest.mark.parametrize("url", ["localhost:8700", "127.0.0.1", "", "ftp://host", "http://"])
+def test_a_base_url_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="base_url"):
+        AsyncClient(url)
+
+
+UNSENDABLE: list[tuple[Run, type[Exception], str]] = [
+    (lambda c: c.insert("p", count=1, custom_meta=[{"a": [float("nan")]}]), ValueError, r"custom_meta\.a: nan"),
+    (lambda c: c.insert("p", count=1, custom_meta=Const({"a": float("inf")})), ValueError, r"custom_meta\.a: inf"),
+    (lambda c: c.patch_backend_meta("p", {"x": [{"s": float("nan")}]}, keys=["a"]), ValueError, r"backend_meta\.x\.s"),
+    (lambda c: c.insert("p", count=1, custom_meta=[{"a": object()}]), TypeError, "builtins.object is not JSON"),
+    (lambda c: c.insert("p", keys="abc"), TypeError, "'abc'"),
+    (lambda c: c.claim("p", "t", "input_ids", 1), TypeError, "'input_ids'"),
+    (lambda c: c.production("p", "x"), TypeError, "'x'"),
+]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("run", "kind", "text"), UNSENDABLE)
+async def test_what_is_not_json_is_refused_before_it_is_sent(run: Run, kind: type[Exception], text: str) -> None:
+    script = Scripted(ok({}))
+    with pytest.raises(kind, match=text):
+        await run(client(script))
+    assert not script.requests
+
+
+@pytest.mark.asyncio
+async def test_columns_of_a_batch_go_back_as_they_came() -> None:
+    schema = {"kind": "tensor", "dtype": "int64", "ragged": True, "shapes": [[1], [2]]}
+    meta = BatchMeta.from_dict(batch([8, 9], custom_meta=[{"a": 1}, {}], field_schema={"x": schema}))
+    script = Scripted(ok({**HEAD, "global_indexes": [8, 9], "created": 0}))
+    assert meta.field_schema is not None
+    await client(script).produce(
+        "p", meta.field_schema, global_indexes=meta.global_indexes, custom_meta=meta.custom_meta
+    )
+    expected = {"field_schema": {"x": schema}, "global_indexes": [8, 9], "custom_meta": [{"a": 1}, {}]}
+    assert script.bodies == [expected]

@@ -1,0 +1,136 @@
+"""The way to the service over real loopback sockets, with both transports."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from urllib.parse import parse_qs, unquote
+
+import httpx
+import pytest
+
+from batchmeta import AsyncClient, ConnectionLost, Retries, UnreadableReply
+from batchmeta.connection import IDLE_S, fastest_transport
+from batchmeta.fast import FastTransport, aiohttp_transport
+from tests.client.service import loopback
+
+NEVER_AGAIN = Retries(most=0)
+Transport = Callable[[], httpx.AsyncBaseTransport]
+TRANSPORTS: list[Transport] = [lambda: aiohttp_transport(IDLE_S), lambda: httpx.AsyncHTTPTransport(trust_env=False)]
+TRANSPORT = pytest.mark.parametrize("transport", TRANSPORTS, ids=["aiohttp", "httpx"])
+
+
+@asynccontextmanager
+async def _answering(answer: bytes | None) -> AsyncIterator[str]:
+    """A port that reads a request, writes these bytes and closes; None: it reads and stays silent."""
+    left = asyncio.Event()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        if answer is None:
+            await left.wait()
+        else:
+            writer.write(answer)
+        writer.close()
+        await writer.wait_closed()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        left.set()
+        server.close()
+        await server.wait_closed()
+
+
+@TRANSPORT
+@pytest.mark.asyncio
+async def test_one_connection_is_kept_and_names_arrive_as_they_are(transport: Transport) -> None:
+    names = ["train@step_12", "a b", "ü%2F&?#+;=", "a/b"]
+    with loopback() as server:
+        async with AsyncClient(server.url, transport=transport()) as client:
+            paths = [(await client.partition(name)).partition_id for name in names]
+    assert [unquote(path.removeprefix("/v1/partitions/")) for path in paths] == names
+    assert all(path.count("/") == 3 and "?" not in path for path in paths)
+    assert len(server.ports) == len(names)
+    assert len(set(server.ports)) == 1
+
+
+@TRANSPORT
+@pytest.mark.asyncio
+async def test_a_prefix_arrives_as_it_is(transport: Transport) -> None:
+    with loopback() as server:
+        async with AsyncClient(server.url, transport=transport()) as client:
+            with pytest.raises(UnreadableReply):
+                await client.partitions("a+b c&d=é%20/")
+    assert parse_qs(server.paths[0].partition("?")[2]) == {"prefix": ["a+b c&d=é%20/"]}
+
+
+@TRANSPORT
+@pytest.mark.asyncio
+async def test_many_calls_at_once_need_no_turns(transport: Transport) -> None:
+    with loopback() as server:
+        async with AsyncClient(server.url, transport=transport()) as client:
+            found = await asyncio.gather(*(client.partition(f"p{i}") for i in range(50)))
+    assert [each.partition_id for each in found] == [f"/v1/partitions/p{i}" for i in range(50)]
+
+
+@TRANSPORT
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{", b"this is no HTTP\r\n\r\n"],
+    ids=["closed", "cut", "garbage"],
+)
+async def test_an_answer_that_breaks_off_is_a_lost_connection(transport: Transport, answer: bytes) -> None:
+    async with _answering(answer) as url, AsyncClient(url, retries=NEVER_AGAIN, transport=transport()) as client:
+        with pytest.raises(ConnectionLost, match=r"POST /v1/partitions/p/tasks/t/claims: "):
+            await client.claim("p", "t", ["x"], 1)
+
+
+@TRANSPORT
+@pytest.mark.asyncio
+async def test_silence_is_a_lost_connection_after_the_timeout(transport: Transport) -> None:
+    async with _answering(None) as url:
+        client = AsyncClient(url, timeout=0.05, retries=NEVER_AGAIN, transport=transport())
+        with pytest.raises(ConnectionLost, match="Timeout"):
+            await client.partition("p")
+        await client.aclose()
+
+
+@TRANSPORT
+@pytest.mark.asyncio
+async def test_nobody_there_is_a_lost_connection(transport: Transport) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        async with AsyncClient(url, retries=NEVER_AGAIN, transport=transport()) as client:
+            with pytest.raises(ConnectionLost):
+                await client.ready()
+
+
+@pytest.mark.asyncio
+async def test_a_call_after_closing_is_refused() -> None:
+    client = AsyncClient()
+    await client.aclose()
+    with pytest.raises(RuntimeError, match="closed"):
+        await client.partition("p")
+
+
+@pytest.mark.asyncio
+async def test_the_fast_transport_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = fastest_transport()
+    assert isinstance(fast, FastTransport)
+    monkeypatch.setattr("batchmeta.connection.find_spec", lambda name: None)
+    assert isinstance(fastest_transport(), httpx.AsyncHTTPTransport)
+
+
+def test_importing_it_imports_nothing_heavy() -> None:
+    text = (
+        "import batchmeta, sys; print(sorted({'torch', 'numpy', 'pydantic', 'aiohttp', 'fastapi'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,146 @@
+"""Which calls are sent again, when, and after which pause. Table-tested for every call."""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from batchmeta import AsyncClient, ConnectionLost, Overloaded, Problem, Retries
+from tests.client.service import Answer, Clock, Scripted, client, ok, partition, problem
+
+Run = Callable[[AsyncClient], Awaitable[Any]]
+
+AGAIN: dict[str, Run] = {
+    "put_partition": lambda c: c.put_partition("p"),
+    "partition": lambda c: c.partition("p"),
+    "tagged_partition": lambda c: c.tagged_partition("p"),
+    "partitions": lambda c: c.partitions(),
+    "delete_partition": lambda c: c.delete_partition("p"),
+    "insert by keys": lambda c: c.insert("p", keys=["a"]),
+    "produce": lambda c: c.produce("p", {}, keys=["a"]),
+    "read": lambda c: c.read("p"),
+    "read_backend_meta": lambda c: c.read_backend_meta("p"),
+    "production": lambda c: c.production("p", ["x"]),
+    "lookup_keys": lambda c: c.lookup_keys("p", [1]),
+    "keys": lambda c: c.keys("p"),
+    "consumption": lambda c: c.consumption("p", "t"),
+    "server": lambda c: c.server(),
+}
+ONCE: dict[str, Run] = {
+    "insert by count": lambda c: c.insert("p", count=1),
+    "patch_custom_meta": lambda c: c.patch_custom_meta("p", [{}], keys=["a"]),
+    "patch_backend_meta": lambda c: c.patch_backend_meta("p", {}, keys=["a"]),
+    "delete": lambda c: c.delete("p", keys=["a"]),
+    "claim": lambda c: c.claim("p", "t", ["x"], 1),
+    "reset": lambda c: c.reset("p"),
+    "ready": lambda c: c.ready(),
+}
+LOST: list[Callable[[], Answer]] = [
+    lambda: httpx.ReadError("broken off"),
+    lambda: httpx.ReadTimeout("timed out"),
+    lambda: httpx.ConnectError("refused"),
+    lambda: httpx.RemoteProtocolError("left without an answer"),
+]
+PASSING = ["overloaded", "journal-unavailable", "too-many-samples", "too-many-waiting"]
+
+
+def test_the_tables_name_every_call() -> None:
+    calls = {name for name, _ in inspect.getmembers(AsyncClient, inspect.iscoroutinefunction) if name[0] != "_"}
+    assert {name.split()[0] for name in AGAIN | ONCE} == calls - {"aclose"}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("lost", LOST)
+@pytest.mark.parametrize("name", AGAIN)
+async def test_sent_again_when_no_answer_came(name: str, lost: Callable[[], Answer]) -> None:
+    script, clock = Scripted(lost()), Clock()
+    with pytest.raises(ConnectionLost):
+        await AGAIN[name](client(script, clock.retries(most=2)))
+    assert len(script.requests) == 3
+    assert len({request.content for request in script.requests}) == 1
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("lost", LOST)
+@pytest.mark.parametrize("name", ONCE)
+async def test_never_sent_again(name: str, lost: Callable[[], Answer]) -> None:
+    script, clock = Scripted(lost()), Clock()
+    with pytest.raises(ConnectionLost):
+        await ONCE[name](client(script, clock.retries()))
+    assert len(script.requests) == 1
+    assert not clock.pauses
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("code", PASSING)
+@pytest.mark.parametrize("name", [*AGAIN, *ONCE])
+async def test_what_passes_is_waited_for_by_the_same_calls(name: str, code: str) -> None:
+    script, clock = Scripted(problem(code)), Clock()
+    with pytest.raises(Problem, match=code):
+        await (AGAIN | ONCE)[name](client(script, clock.retries(most=1)))
+    assert len(script.requests) == (2 if name in AGAIN else 1)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("code", ["invalid-request", "internal", "sample-cleared", "partition-conflict"])
+async def test_what_does_not_pass_is_raised_at_once(code: str) -> None:
+    script, clock = Scripted(problem(code)), Clock()
+    with pytest.raises(Problem, match=code):
+        await client(script, clock.retries()).partition("p")
+    assert len(script.requests) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_call_that_gets_through_gives_its_answer() -> None:
+    script, clock = Scripted(httpx.ReadError("x"), problem("overloaded"), ok(partition())), Clock()
+    assert (await client(script, clock.retries()).partition("p")).partition_id == "p"
+    assert clock.pauses == [0.1, 0.2]
+
+
+@pytest.mark.asyncio
+async def test_pauses_double_up_to_the_longest_and_end_with_most() -> None:
+    script, clock = Scripted(httpx.ReadError("x")), Clock()
+    with pytest.raises(ConnectionLost, match="GET /v1/partitions/p: ReadError x"):
+        await client(script, clock.retries(most=8)).partition("p")
+    assert clock.pauses == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0])
+
+
+@pytest.mark.asyncio
+async def test_no_sending_begins_after_the_time_for_it() -> None:
+    script, clock = Scripted(httpx.ReadError("x")), Clock()
+    with pytest.raises(ConnectionLost):
+        await client(script, clock.retries(most=100, within_s=2.0)).partition("p")
+    assert clock.pauses == pytest.approx([0.1, 0.2, 0.4, 0.8])
+    assert clock.now <= 2.0
+
+
+@pytest.mark.asyncio
+async def test_at_least_as_long_as_retry_after_asks() -> None:
+    script, clock = Scripted(problem("overloaded", headers={"Retry-After": "7"}), ok(partition())), Clock()
+    await client(script, clock.retries()).partition("p")
+    assert clock.pauses == [7.1]
+
+
+@pytest.mark.asyncio
+async def test_a_retry_after_beyond_the_time_is_left_to_the_caller() -> None:
+    script, clock = Scripted(problem("overloaded", headers={"Retry-After": "600"})), Clock()
+    with pytest.raises(Overloaded) as raised:
+        await client(script, clock.retries()).partition("p")
+    assert raised.value.retry_after_s == 600
+    assert not clock.pauses
+
+
+@pytest.mark.parametrize(("drawn", "pause"), [(0.0, 0.05), (0.5, 0.075), (1.0, 0.1)])
+def test_jitter_is_between_half_and_all(drawn: float, pause: float) -> None:
+    retries = Retries(random=lambda: drawn)
+    assert retries.pause(ConnectionLost(), 1, 0.0) == pytest.approx(pause)
+
+
+@pytest.mark.asyncio
+async def test_retries_can_be_switched_off() -> None:
+    script = Scripted(httpx.ReadError("x"))
+    with pytest.raises(ConnectionLost):
+        await client(script, Retries(most=0)).partition("p")
+    assert len(script.requests) == 1
