@@ -75,6 +75,7 @@ def serve(settings: Settings) -> int:
             server_header=False,
             date_header=False,
             timeout_graceful_shutdown=4,
+            timeout_keep_alive=75,
             loop="uvloop",
             http="httptools",
         ),

@@ -9,15 +9,16 @@ from pathlib import Path
 import orjson
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import compile_path
 from starlette.staticfiles import StaticFiles
 
 from core.errors import Refused
 from core.executor import Executor
 from core.journal.contract import Durability
 
-from .errors import EdgeRefused, on_bug, on_edge_refused, on_http_exception, on_refused
+from .errors import EdgeRefused, on_bug, on_edge_refused, on_http_exception, on_left, on_refused
 from .guard import Guard
 from .incoming import Edge
 from .openapi import document
@@ -63,14 +64,24 @@ def build(executor: Executor, settings: Settings, edge: Edge, on_start: Callable
         redirect_slashes=False,
     )  # fmt: skip
     app.state.edge = edge
+    app.state.methods_of = _methods_of
     for routes in ALL:
         app.include_router(routes.router)
     _add_docs(app)
     app.add_exception_handler(Refused, on_refused)
     app.add_exception_handler(EdgeRefused, on_edge_refused)
     app.add_exception_handler(HTTPException, on_http_exception)
+    app.add_exception_handler(ClientDisconnect, on_left)
     app.add_exception_handler(Exception, on_bug)
     return Guard(app, executor, (settings.host, *settings.allowed_hosts))
+
+
+_PATHS = [(operation.method, compile_path(operation.path)[0]) for routes in ALL for operation in routes.operations]
+
+
+def _methods_of(path: str) -> str:
+    """What `Allow` says of a path: the router itself names the methods of one route alone."""
+    return ", ".join(sorted({method for method, pattern in _PATHS if pattern.match(path)}))
 
 
 def _add_docs(app: FastAPI) -> None:

@@ -22,7 +22,7 @@ from .incoming import Incoming, Reply
 
 T = TypeVar("T", bound=WireRequest)
 Route = Callable[[Incoming, T], Awaitable[Reply]]
-_AT = re.compile(r"^(.*?)(?: - at `(key in )?\$(.*)`)?$", re.DOTALL)
+_AT = re.compile(r"^(.*?)(?: - at (`key` in )?`\$(.*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"^Object contains unknown field `(.*)`$")
 _JSON = "application/json"
 
@@ -64,8 +64,10 @@ class Routes:
         example: Any = None,
         reply_example: Any = None,
         has_etag: bool = False,
+        is_read: bool = False,
     ) -> Callable[[Route[T]], Route[T]]:
-        """Register an async function `(Incoming, takes) -> Reply`."""
+        """Register an async function `(Incoming, takes) -> Reply`; `is_read` where a POST only reads."""
+        changes = method != "GET" and not is_read
 
         def register(function: Route[T]) -> Route[T]:
             decode = _query_decoder(takes) if method in ("GET", "DELETE") else _body_decoder(takes)
@@ -75,7 +77,9 @@ class Routes:
                 for name, value in request.path_params.items():
                     check_name(value, f"path.{name}")
                 check_accept(request)
-                return (await function(call, await decode(call))).to_response()
+                if changes:
+                    _check_headers(request)
+                return (await function(call, await decode(call))).to_response(method)
 
             summary, _, description = (function.__doc__ or "").partition("\n")
             self.operations.append(
@@ -107,11 +111,23 @@ def check_accept(request: Request) -> None:
         raise EdgeRefused("not-acceptable", f"only {_JSON} is offered: send Accept: {_JSON}, or no Accept")
 
 
+def _check_headers(request: Request) -> None:
+    """A promise that is not kept yet must not look as if it were."""
+    if "idempotency-key" in request.headers:
+        raise EdgeRefused(
+            "invalid-request",
+            "header Idempotency-Key: not honoured yet, so this call would not be safe to send twice: leave it out",
+            [("header.Idempotency-Key", "leave it out: it is not honoured yet")],
+        )
+
+
 def _body_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
     decoder = msgspec.json.Decoder(takes)
 
     async def decode(call: Incoming) -> T:
         body = await call.body()
+        if stray := list(call.request.query_params):
+            raise invalid(f"query.{stray[0]}", "is no parameter of this call: leave it out, members go into the body")
         if body and call.content_type != _JSON:
             raise EdgeRefused(
                 "unsupported-media-type", f"send Content-Type: {_JSON} (curl --json '…' does), and a JSON body"
@@ -129,7 +145,11 @@ def _query_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
             raise invalid("query", "names a parameter twice: give each once, lists separated by commas")
         if await call.body():
             raise invalid("body", f"a {call.request.method} takes no body: use query parameters")
-        return explained(lambda: msgspec.convert(dict(items), takes, strict=False), "query")
+        query = explained(lambda: msgspec.convert(dict(items), takes, strict=False), "query")
+        for name in names:
+            if getattr(query, name) is None:  # a text that converts to null
+                raise invalid(f"query.{name}", "must have a value: leave it out where there is none")
+        return query
 
     return decode
 

@@ -19,11 +19,18 @@ _BY_STATUS = {404: "route-not-found", 405: "method-not-allowed"}
 
 
 class EdgeRefused(Exception):
-    """Refused before the engine saw it: `code` of the contract, what to change, and where."""
+    """Refused before the engine saw it: `code` of the contract, what to change, and where. `reason`: of a not-ready."""
 
-    def __init__(self, code: str, detail: str, errors: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self, code: str, detail: str, errors: Sequence[tuple[str, str]] = (), reason: str | None = None
+    ) -> None:
         super().__init__(detail)
-        self.code, self.detail, self.errors = code, detail, errors
+        self.code, self.detail, self.errors, self.reason = code, detail, errors, reason
+
+    @classmethod
+    def not_ready(cls, reason: str) -> "EdgeRefused":
+        """The journal is being replayed, or the service stops."""
+        return cls("not-ready", f"the service is not ready ({reason}): send the call again", reason=reason)
 
 
 def problem(
@@ -76,10 +83,21 @@ async def on_refused(request: Request, error: Exception) -> Response:
     return refused(error, request_id_of(request))
 
 
+def edge_refused(error: EdgeRefused, request_id: str) -> Response:
+    """A refusal of the edge's own."""
+    reason = UNSET if error.reason is None else error.reason
+    return problem(error.code, error.detail, request_id, errors=_errors(error.errors), reason=reason)
+
+
 async def on_edge_refused(request: Request, error: Exception) -> Response:
     """Handler of the edge's own refusals."""
     assert isinstance(error, EdgeRefused)  # noqa: S101  (registered for that class alone)
-    return problem(error.code, error.detail, request_id_of(request), errors=_errors(error.errors))
+    return edge_refused(error, request_id_of(request))
+
+
+async def on_left(_: Request, __: Exception) -> Response:
+    """Handler of a client that left in mid-call: nobody reads this."""
+    return Response(status_code=400)
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
@@ -90,7 +108,10 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
         "route-not-found": f"there is no route {request.url.path}: see /docs",
         "method-not-allowed": f"{request.method} is not allowed on {request.url.path}: see /docs",
     }.get(code, str(error.detail))
-    return problem(code, detail, request_id_of(request), error.headers)
+    headers = dict(error.headers or {})
+    if code == "method-not-allowed":
+        headers["Allow"] = request.app.state.methods_of(request.scope["path"]) or headers.get("Allow", "GET")
+    return problem(code, detail, request_id_of(request), headers)
 
 
 async def on_bug(request: Request, _: Exception) -> Response:

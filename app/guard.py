@@ -1,18 +1,19 @@
 """The outermost layer, pure ASGI: who may call, whether we are ready, and the headers that every reply carries.
 
-Refused here: a Host we are not, a change from a foreign page, an encoded slash in a path, any call before the replay.
+Refused here: a Host we are not, a change from a foreign page, an address that hides a slash or is no UTF-8, any call
+before the replay.
 """
 
 import secrets
 from collections.abc import Iterable
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.executor import Executor
 
-from .errors import EdgeRefused, problem
+from .errors import EdgeRefused, edge_refused
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -44,15 +45,13 @@ class Guard:
         try:
             self._check(scope, headers)
         except EdgeRefused as error:
-            reply = problem(error.code, error.detail, request_id)
+            reply = edge_refused(error, request_id)
             await reply(scope, receive, send_named)
             return
         await self._app(scope, receive, send_named)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
-        raw = scope.get("raw_path", b"").lower()
-        if b"%2f" in raw or b"%5c" in raw:
-            raise EdgeRefused("invalid-request", "path: a name must hold no / or \\, encoded or not")
+        _check_target(scope)
         host = _name(headers.get("host", ""))
         if "*" not in self._hosts and host not in self._hosts:
             raise EdgeRefused(
@@ -62,13 +61,24 @@ class Guard:
             self._check_origin(headers)
         reason = self._executor.reading.reason
         if reason is not None and scope["path"] not in _ALWAYS:
-            raise EdgeRefused("not-ready", f"the service is not ready: {reason}")
+            raise EdgeRefused.not_ready(reason)
 
     def _check_origin(self, headers: Headers) -> None:
         origin = headers.get("origin")
         own = {f"{scheme}://{headers.get('host', '')}" for scheme in ("http", "https")}
         if headers.get("sec-fetch-site") == "cross-site" or (origin is not None and origin not in own):
             raise EdgeRefused("forbidden", "a page of another origin may not change anything here: call from a worker")
+
+
+def _check_target(scope: Scope) -> None:
+    raw = scope.get("raw_path", b"").lower()
+    if b"%2f" in raw or b"%5c" in raw:
+        raise EdgeRefused("invalid-request", "path: a name must hold no / or \\, encoded or not")
+    for part, target in (("path", raw), ("query", scope["query_string"])):
+        try:
+            unquote_to_bytes(target).decode()
+        except UnicodeDecodeError as error:
+            raise EdgeRefused("invalid-request", f"{part}: must be percent-encoded UTF-8") from error
 
 
 def _name(host: str) -> str:

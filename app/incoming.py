@@ -23,17 +23,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Status and body bytes, made in the engine's thread; with an `etag` it may be kept and revalidated."""
+    """Status and body bytes, made in the engine's thread; a GET's with an `etag` may be kept and revalidated."""
 
     status: int
     body: bytes
     etag: str | None = None
 
-    def to_response(self) -> Response:
+    def to_response(self, method: str) -> Response:
         """As starlette sends it."""
         headers = {"Cache-Control": "no-store"}
         if self.etag is not None:
-            headers = {"ETag": self.etag, "Cache-Control": "no-cache", "Vary": "Accept"}
+            headers["ETag"] = self.etag
+            if method == "GET":
+                headers |= {"Cache-Control": "no-cache", "Vary": "Accept"}
         if self.status == 304:
             return Response(status_code=304, headers=headers)
         return Response(self.body, self.status, headers, "application/json")

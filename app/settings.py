@@ -4,7 +4,7 @@ import argparse
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 PREFIX = "BATCHMETA_"
 
@@ -14,23 +14,15 @@ class SettingsRefused(Exception):
 
 
 def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65_535:
+    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > 65_535:
         raise ValueError("must be 0 to 65535 (0: any free port)")
-    return port
+    return int(text)
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
+    if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < 1:
         raise ValueError("must be a whole number, 1 or more")
-    return number
-
-
-def _journal(text: str) -> str:
-    if text != "memory:" and not re.fullmatch(r"file:(///?)?[^?#]+", text):
-        raise ValueError("use file:///absolute/folder, file:relative/folder or memory:")
-    return text
+    return int(text)
 
 
 def _device(text: str) -> str:
@@ -78,7 +70,7 @@ class Setting:
 SETTINGS: tuple[Setting, ...] = (
     Setting("host", "127.0.0.1", str, "address to listen on; beyond loopback it needs --allow-unauthenticated"),
     Setting("port", "8700", _port, "port to listen on; 0 takes any free one"),
-    Setting("journal", "file:data/journal", _journal, "where changes are kept: file:///folder, file:folder or memory:"),
+    Setting("journal", "file:data/journal", str, "where changes are kept: file:///folder, file:folder or memory:"),
     Setting("device", "cpu", _device, "where tensors live: cpu, npu[:i], cuda[:i], or auto to measure and choose"),
     Setting("max_body_bytes", str(64 * 2**20), _positive, "largest request body, in bytes"),
     Setting("max_cell_bytes", str(64 * 2**10), _positive, "largest custom or backend meta value, in bytes"),
@@ -137,8 +129,15 @@ def _checked(settings: Settings) -> Settings:
     return settings
 
 
+class _Parser(argparse.ArgumentParser):
+    """Tells what is wrong in one line, where argparse would print its usage and end the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise SettingsRefused(f"{message}; --help lists the settings")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="scripts/serve", description="The batchmeta service.", allow_abbrev=False)
+    parser = _Parser(prog="scripts/serve", description="The batchmeta service.", allow_abbrev=False)
     for setting in SETTINGS:
         is_switch = setting.read is _switch
         parser.add_argument(

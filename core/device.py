@@ -19,12 +19,17 @@ class DeviceUnavailable(Exception):
     """The device that was asked for is not there."""
 
 
-def choose(name: str, log: Callable[[str], None]) -> torch.device:
-    """The torch device of a setting; raises DeviceUnavailable with one line that says what to do."""
+def choose(
+    name: str, log: Callable[[str], None], measure: Callable[[torch.device], float] | None = None
+) -> torch.device:
+    """The torch device of a setting; raises DeviceUnavailable with one line that says what to do.
+
+    `measure` gives the seconds that `auto` compares; by default those of the readiness check.
+    """
     if not _FORM.fullmatch(name):
         raise DeviceUnavailable(f"device {name!r}: use cpu, npu, npu:0, cuda, cuda:0 or auto")
     if name == "auto":
-        return _fastest(log)
+        return _fastest(log, measure or measure_readiness)
     if name != "cpu":
         _require(name)
     return torch.device(name)
@@ -54,7 +59,7 @@ def _count(kind: str) -> int:
     return int(module.device_count())
 
 
-def _fastest(log: Callable[[str], None]) -> torch.device:
+def _fastest(log: Callable[[str], None], measure: Callable[[torch.device], float]) -> torch.device:
     """Measure the readiness check on each device there is; small gathers are launch-bound, so mostly the CPU wins."""
     if importlib.util.find_spec("torch_npu") and not hasattr(torch, "npu"):
         try:
@@ -62,7 +67,7 @@ def _fastest(log: Callable[[str], None]) -> torch.device:
         except DeviceUnavailable as error:
             log(str(error))
     names = ["cpu", *(kind for kind in ("cuda", "npu") if _count(kind))]
-    seconds = {name: measure_readiness(torch.device(name)) for name in names}
+    seconds = {name: measure(torch.device(name)) for name in names}
     best = min(seconds, key=lambda name: seconds[name])
     figures = ", ".join(f"{name} {took * 1e6:.1f} us" for name, took in seconds.items())
     log(f"device auto: readiness of 1,024 rows takes {figures}; taking {best}")

@@ -143,7 +143,7 @@ class Draft:
                 self.partition.fields[write.name].check(write)
         if len(self.partition.fields) + len(new) > MAX_FIELDS:
             raise Invalid.at("body.field_schema", f"would make more than {MAX_FIELDS} fields in a partition")
-        at = np.arange(len(self.rows)) if new or not self.rows.all() else self._changed(fields, writes)
+        at = np.arange(len(self.rows)) if new else self._changed(fields, writes)
         if len(at) and writes:
             chosen = writes if len(at) == len(self.rows) else [_subset(write, at) for write in writes]
             self.events.append(Produced(self.partition_id, pack(self.indexes[at]), chosen))

@@ -1,7 +1,8 @@
 """One thread owns the engine, every tensor and the journal; the event loop only hands over calls and gets replies.
 
-A drain: each waiting call is checked, decided, applied and rendered; parked calls of changed partitions are re-tried;
-one journal append for all; one wake-up of the loop. Nothing leaves before the append. The one place that knows asyncio.
+A drain: each queued call is checked, decided, applied and rendered, and after each the parked calls of partitions it
+changed are re-tried, so that none who waits is overtaken; then one journal append for all and one wake-up of the loop.
+Nothing leaves before the append. The one place that knows asyncio.
 """
 
 import asyncio
@@ -29,6 +30,7 @@ Answer = tuple["asyncio.Future[Any]", object]
 
 MAX_DRAIN = 1024
 MAX_QUEUED = 50_000
+STOPPING = "the service is stopping: send the call again"
 _log = logging.getLogger("batchmeta")
 
 
@@ -123,9 +125,13 @@ class Executor:
         self._inbox.put(self._turn_away)
 
     async def close(self) -> None:
-        """Finish what is queued, end the thread, close the journal."""
+        """Finish what is queued, turn away who waits, end the thread, close the journal."""
+        self.stop_waiting()
         self._inbox.put(self._end)
         await asyncio.to_thread(self._thread.join)
+        for future in list(self._inflight):
+            if not future.done():  # it was queued behind the end
+                future.set_exception(NotReady(STOPPING))
         self._journal.close()
 
     # In the thread
@@ -156,25 +162,29 @@ class Executor:
         deadline = self._lot.next_deadline()
         try:
             wait = None if deadline is None else max(0.0, deadline - self._engine.clock())
-            step = self._inbox.get(timeout=wait)
-            step()
+            self._inbox.get(timeout=wait)()
+            self._wake()
             for _ in range(MAX_DRAIN):
                 self._inbox.get_nowait()()
+                self._wake()
         except queue.Empty:
             pass
         for call, parked in self._lot.expired(self._engine.clock()):
             self._answer(call, partial(_retry, parked, True))
-        self._wake()
+            self._wake()
         self._commit()
         self._deliver()
 
     def _answer(self, call: Call, run: Callable[[Engine], object]) -> None:
+        if call.future.cancelled():  # its client left before the decision
+            self._lot.leave(call)
+            return
         outcome = self._outcome(call, run)
         if isinstance(outcome, Parked):
             if not self._stopping:
                 self._lot.park(call, outcome)
                 return
-            outcome = NotReady("the service is stopping: send the call again")
+            outcome = NotReady(STOPPING)
         self._lot.leave(call)
         self._answers.append((call.future, outcome))
 
@@ -220,7 +230,7 @@ class Executor:
         self._stopping = True
         for call in self._lot.all():
             self._lot.leave(call)
-            self._answers.append((call.future, NotReady("the service is stopping: send the call again")))
+            self._answers.append((call.future, NotReady(STOPPING)))
 
     def _end(self) -> None:
         self._running = False

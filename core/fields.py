@@ -27,6 +27,10 @@ class CellColumn:
         self.const: bytes = NULL
         self.cells: Cells | None = None
 
+    def forget_const(self) -> None:
+        """No row has the field any more, so the constant is nobody's; cells set for rows without it stay."""
+        self.const = NULL
+
     def put(self, rows: Ints, value: bytes | list[bytes], holders: Holders, capacity: int) -> None:
         """Set the cells of `rows`; `holders` are the other rows, those that have the constant so far."""
         if self.cells is None and isinstance(value, bytes) and (value == self.const or not len(holders())):
@@ -72,6 +76,7 @@ class Field:
     def __init__(self, name: str, bit: int, declared: Declared | None) -> None:
         self.name = name
         self.bit = bit
+        self.backend = CellColumn()
         self.declare(declared)
 
     def declare(self, declared: Declared | None) -> None:
@@ -83,7 +88,6 @@ class Field:
         self.rank: int | None = rank_of(self.shape)
         self.ragged: bool = bool(declared and declared.ragged)
         self.sizes: Sizes | None = None
-        self.backend = CellColumn()
 
     def adopt(self, declared: Declared, holders: Ints, capacity: int) -> None:
         """A declaration that comes after the first write, and does not contradict it."""

@@ -150,7 +150,7 @@ def _shape_list(shapes: list[list[int]] | ConstShape, rows: int, loc: str) -> _S
         raise DtypeConflict(f"{loc}: shapes of one field have one rank: these differ")
     if rows and all(shape == shapes[0] for shape in shapes):
         return True, tuple(shapes[0]), _NO_SIZES
-    return True, None, np.array(shapes, "<i4").reshape(rows, -1)
+    return True, None, np.array(shapes, "<i4").reshape(rows, len(shapes[0]) if rows else 0)
 
 
 def _check_length(values: Sequence[object], rows: int, loc: str) -> None:

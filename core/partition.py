@@ -213,6 +213,7 @@ class Partition:
                 continue
             if field.declared is not None:
                 field.declare(field.declared)
+                field.backend.forget_const()
             else:
                 del self.fields[name]
                 self._free_bits.append(field.bit)

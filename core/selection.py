@@ -9,6 +9,7 @@ import numpy as np
 from .arrays import Ints
 from .cells import json_strings
 from .errors import Invalid, KeyNotFound, SampleNotFound
+from .intake import check_keys
 from .partition import Partition
 
 _CURSOR = re.compile(r"([a-z])([0-9a-f]{1,16})")
@@ -24,6 +25,7 @@ class Selector:
     def __post_init__(self) -> None:
         if self.indexes is not None and self.keys is not None:
             raise Invalid.at("body", "give global_indexes or keys, not both")
+        check_keys(self.keys or (), "body.keys")
 
 
 @dataclass(frozen=True, slots=True)

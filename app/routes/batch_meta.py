@@ -35,6 +35,7 @@ _PAGE_EXAMPLE = {**EXAMPLE, "missing_keys": [], "next_cursor": None}
     errors=(*_GONE, "sample-not-found", "key-not-found", "field-not-found"),
     example={"fields": ["input_ids"], "keys": ["7f_0_0", "7f_0_1"], "compact": True},
     reply_example=_PAGE_EXAMPLE,
+    is_read=True,
 )
 async def read(call: Incoming, body: Read) -> Reply:
     """Read batch meta of the selected samples; consumes nothing.

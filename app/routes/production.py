@@ -88,6 +88,7 @@ async def read_production(call: Incoming, query: ProductionQuery) -> Reply:
     errors=_GONE,
     example={"fields": ["input_ids"], "keys": ["7f_0_0", "7f_0_1"]},
     reply_example=_BACKEND_META,
+    is_read=True,
 )
 async def read_backend_meta(call: Incoming, body: ReadBackendMeta) -> Reply:
     """Backend meta of the selected samples: where the bytes of each cell lie; null where nothing is recorded."""
@@ -109,10 +110,11 @@ async def read_backend_meta(call: Incoming, body: ReadBackendMeta) -> Reply:
 async def get_backend_meta(call: Incoming, query: BackendMetaQuery) -> Reply:
     """Backend meta as a GET: `fields=a,b` and `global_indexes=0,1`, both optional."""
     fields = listed(query.fields)
-    view = View(None if fields is None else tuple(fields))
+    view = View(None if fields is None else tuple(fields), expand=bool(query.expand))
     chosen = Selector(listed_indexes(query.global_indexes))
     return await call.engine(
-        read.read_backend_meta, render.backend_meta, call.partition_id, chosen, view, MAX_ROWS, None
+        read.read_backend_meta, render.backend_meta, call.partition_id, chosen, view, query.limit or MAX_ROWS,
+        query.cursor,
     )  # fmt: skip
 
 

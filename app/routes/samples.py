@@ -84,6 +84,7 @@ async def patch_custom_meta(call: Incoming, body: PatchCustomMeta) -> Reply:
     errors=_GONE,
     example={"global_indexes": [0, 99]},
     reply_example={"partition_id": "train@step_0", "revision": 7, "keys": ["7f_0_0", None]},
+    is_read=True,
 )
 async def lookup_keys(call: Incoming, body: LookupKeys) -> Reply:
     """The keys of these indexes; null for samples without one and for indexes not held."""

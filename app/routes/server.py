@@ -35,7 +35,7 @@ async def ready(call: Incoming, query: Empty) -> Reply:
     """
     reason = call.edge.executor.reading.reason
     if reason is not None:
-        raise EdgeRefused("not-ready", f"the service is not ready: {reason}")
+        raise EdgeRefused.not_ready(reason)
     return Reply(200, _encode(replies.Readiness(status="ready")))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ..arrays import Ints, pack
 from ..batch import Batch, View, describe
-from ..cells import Column, Const, to_cells
+from ..cells import Column, Const
 from ..draft import Draft
 from ..engine import Engine
 from ..errors import FieldNotFound, Invalid, PartitionNotFound
@@ -112,13 +112,19 @@ def patch_backend_meta(engine: Engine, partition_id: str, write: RowWrite, colum
     if unknown:
         raise FieldNotFound(fields=unknown)
     checked = backend_columns(engine.cells, columns, columns, len(draft.rows))
-    changed = {name: to_cells(column) for name, column in checked.items() if _differs(partition, name, draft, column)}
-    if changed and len(draft.rows):
-        draft.events.append(BackendMetaSet(partition_id, pack(draft.indexes), changed))
+    moved = {name: _moved(partition.cells_of(name, draft.rows), column) for name, column in checked.items()}
+    at = sorted(set().union(*moved.values()))
+    if at:
+        cells = {name: _cells_at(checked[name], at) for name, places in moved.items() if places}
+        draft.events.append(BackendMetaSet(partition_id, pack(draft.indexes[at]), cells))
     return Written(partition_id, draft.commit(), draft.indexes, 0)
 
 
-def _differs(partition: Partition, name: str, draft: Draft, column: Column) -> bool:
-    stored = partition.cells_of(name, draft.rows)
+def _moved(stored: list[bytes], column: Column) -> list[int]:
+    """Positions of the rows whose cell would be another."""
     given = [column.value] * len(stored) if isinstance(column, Const) else column
-    return stored != given
+    return [i for i, (old, new) in enumerate(zip(stored, given, strict=True)) if old != new]
+
+
+def _cells_at(column: Column, at: list[int]) -> bytes | list[bytes]:
+    return column.value if isinstance(column, Const) else [column[i] for i in at]

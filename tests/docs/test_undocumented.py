@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from batchmeta.wire import PROBLEMS
 
 from app.reference import pages
 from app.routes import ALL
 from app.settings import SETTINGS
+from batchmeta.wire import PROBLEMS
 from core.samplers import SAMPLERS
 
 from ..conftest import ROOT

@@ -1,0 +1,16 @@
+"""From what an operation gives to a reply's status and bytes, one file per kind. Pure; called in the engine's thread,
+before the commit. Columns come as JSON bytes and are passed through; only the small parts are encoded here.
+"""
+
+from .batch import inserted, page, tagged_page
+from .partitions import deleted_partition, partition, partitions
+from .parts import rfc3339
+from .production import backend_meta, patched_backend_meta, produced, production
+from .samples import deleted_samples, found_keys, key_list, patched_custom_meta
+from .tasks import claim, consumption, reset
+
+__all__ = [
+    "backend_meta", "claim", "consumption", "deleted_partition", "deleted_samples", "found_keys", "inserted",
+    "key_list", "page", "partition", "partitions", "patched_backend_meta", "patched_custom_meta", "produced",
+    "production", "reset", "rfc3339", "tagged_page",
+]  # fmt: skip

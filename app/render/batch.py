@@ -1,0 +1,73 @@
+"""Batch meta: of an insert, of a page of a read, and inside a claim."""
+
+from collections.abc import Callable
+
+from msgspec import UNSET, Raw
+
+from batchmeta.wire import replies
+from core import encode
+from core.batch import Batch, FieldView
+
+from ..incoming import Reply
+from .parts import EtagOf, maybe, raws, reply
+
+
+def _field_out(view: FieldView) -> replies.FieldOut:
+    if view.kind == "object":
+        return replies.FieldOut(kind="object")
+    shape = (None if view.shape is None else list(view.shape)) if not view.ragged else UNSET
+    return replies.FieldOut(
+        kind="tensor",
+        dtype=view.dtype or UNSET,
+        ragged=view.ragged,
+        shape=shape,
+        shapes=maybe(view.shapes),
+        lengths=maybe(view.lengths),
+    )
+
+
+def batch_meta(batch: Batch) -> replies.BatchMeta:
+    """The body; a column that was not asked for is not there."""
+    schema = batch.field_schema
+    return replies.BatchMeta(
+        partition_id=batch.partition_id,
+        revision=batch.revision,
+        size=len(batch.global_indexes),
+        is_ready=bool(len(batch.status) and batch.status.all()),
+        global_indexes=Raw(encode.array(batch.global_indexes)),
+        fields=list(batch.fields),
+        missing_fields=list(batch.missing_fields),
+        production_status=Raw(encode.array(batch.status)),
+        keys=maybe(batch.keys),
+        group_ids=maybe(batch.group_ids),
+        field_schema=UNSET if schema is None else {name: _field_out(view) for name, view in schema.items()},
+        custom_meta=maybe(batch.custom_meta),
+        backend_meta=raws(batch.backend_meta),
+        field_status=raws(batch.field_status),
+    )
+
+
+def inserted(result: tuple[Batch, int]) -> Reply:
+    """201: batch meta of the rows, and how many are new."""
+    body = batch_meta(result[0])
+    body.created = result[1]
+    return reply(body, 201)
+
+
+def page(etag: str | None = None) -> Callable[[Batch], Reply]:
+    """Batch meta as a read gives it, with what was not found and where to go on."""
+
+    def render(batch: Batch) -> Reply:
+        body = batch_meta(batch)
+        body.missing_keys = list(batch.missing_keys)
+        body.next_cursor = batch.next_cursor
+        return reply(body, etag=etag)
+
+    return render
+
+
+def tagged_page(etag_of: EtagOf) -> Callable[[Batch | int], Reply]:
+    """As `page` with an ETag; a bare revision means that the caller has it already: 304."""
+    return lambda found: (
+        Reply(304, b"", etag_of(found)) if isinstance(found, int) else page(etag_of(found.revision))(found)
+    )

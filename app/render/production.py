@@ -1,0 +1,59 @@
+"""Production status, backend meta, and what writes of either answer."""
+
+from msgspec import Raw
+
+from batchmeta.wire import replies
+from core import encode
+from core.operations.produce import Written
+from core.operations.read import BackendMeta, Production
+
+from ..incoming import Reply
+from .parts import reply
+
+
+def backend_meta(found: BackendMeta) -> Reply:
+    """Columns of cells by field."""
+    return reply(
+        replies.BackendMeta(
+            partition_id=found.partition_id,
+            revision=found.revision,
+            global_indexes=Raw(encode.array(found.global_indexes)),
+            backend_meta={name: Raw(column) for name, column in found.columns.items()},
+            missing_keys=list(found.missing_keys),
+            missing_fields=list(found.missing_fields),
+            next_cursor=found.next_cursor,
+        )
+    )
+
+
+def production(found: Production) -> Reply:
+    """The 0/1 matrix."""
+    return reply(
+        replies.ProductionStatus(
+            partition_id=found.partition_id,
+            revision=found.revision,
+            global_indexes=Raw(encode.array(found.global_indexes)),
+            fields=list(found.fields),
+            production_status=Raw(encode.array(found.matrix)),
+            next_cursor=found.next_cursor,
+        )
+    )
+
+
+def produced(result: Written) -> Reply:
+    """The rows written."""
+    indexes = Raw(encode.array(result.global_indexes))
+    body = replies.Produced(
+        partition_id=result.partition_id, revision=result.revision, global_indexes=indexes, created=result.created
+    )
+    return reply(body)
+
+
+def patched_backend_meta(result: Written) -> Reply:
+    """The rows patched."""
+    indexes = Raw(encode.array(result.global_indexes))
+    return reply(
+        replies.PatchedBackendMeta(
+            partition_id=result.partition_id, revision=result.revision, global_indexes=indexes
+        )
+    )  # fmt: skip

@@ -1,0 +1,59 @@
+"""Samples by key, their custom meta patched, and their end."""
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Raw
+
+from batchmeta.wire import replies
+from core import encode
+from core.operations.produce import Written
+from core.operations.read import KeyLine
+from core.partition import Partition
+
+from ..incoming import Reply
+from .parts import reply
+
+
+def patched_custom_meta(result: Written) -> Reply:
+    """Only where and when."""
+    return reply(replies.PatchedCustomMeta(partition_id=result.partition_id, revision=result.revision))
+
+
+def found_keys(found: tuple[Partition, list[bytes]]) -> Reply:
+    """Keys in the order of the indexes asked for."""
+    partition, keys = found
+    body = replies.FoundKeys(
+        partition_id=partition.partition_id,
+        revision=partition.revision,
+        keys=msgspec.json.decode(encode.column(keys, True)),
+    )
+    return reply(body)
+
+
+def key_list(found: tuple[Partition, list[KeyLine], str | None]) -> Reply:
+    """Keyed rows."""
+    partition, lines, cursor = found
+    keys = [
+        replies.KeyLine(
+            key=msgspec.json.decode(line.key),
+            global_index=line.global_index,
+            custom_meta=Raw(line.custom_meta),
+            revision=line.revision,
+        )
+        for line in lines
+    ]
+    return reply(
+        replies.KeyList(
+            partition_id=partition.partition_id, revision=partition.revision, keys=keys, next_cursor=cursor
+        )
+    )  # fmt: skip
+
+
+def deleted_samples(partition_id: str) -> Callable[[tuple[int, int]], Reply]:
+    """How many rows are gone."""
+    return lambda result: reply(
+        replies.DeletedSamples(
+            partition_id=partition_id, revision=result[1], cleared=result[0], skipped_clearing=[]
+        )
+    )  # fmt: skip

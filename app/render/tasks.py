@@ -1,0 +1,77 @@
+"""Tasks: a claim that got rows or the reasons why not, consumption, and its reset."""
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from batchmeta.wire import replies
+from core import encode
+from core.operations.claim import Answer, Claimed, NotClaimed
+from core.operations.consumption import Consumption
+from core.samplers import Blocking
+
+from ..incoming import Reply
+from .batch import batch_meta
+from .parts import reply
+
+
+def _blocking(blocking: Blocking) -> replies.Blocking:
+    groups = blocking.group_ids
+    return replies.Blocking(
+        reason=blocking.reason,
+        count=blocking.count,
+        global_indexes=list(blocking.global_indexes),
+        field=blocking.field if blocking.field is not None else UNSET,
+        group_ids=UNSET if groups is None else [msgspec.json.decode(group) for group in groups],
+    )
+
+
+def claim(result: Answer) -> Reply:
+    """201 with a claim and its batch, or 200 that says what is missing."""
+    if isinstance(result, Claimed):
+        info = replies.ClaimInfo(claim_id=result.claim_id, task=result.task, ack="on_dispatch", worker=None)
+        batch = batch_meta(result.batch)
+        return reply(
+            replies.Claimed(
+                partition_id=batch.partition_id, revision=batch.revision, claim=info, batch=batch
+            ),
+            201,
+        )  # fmt: skip
+    assert isinstance(result, NotClaimed)  # noqa: S101  (there is no third)
+    empty = replies.BatchMeta(
+        partition_id=result.partition_id, revision=result.revision, size=0, is_ready=False, global_indexes=Raw(b"[]"),
+        fields=[], missing_fields=list(dict.fromkeys(result.fields)), production_status=Raw(b"[]"),
+    )  # fmt: skip
+    return reply(
+        replies.NotClaimed(
+            partition_id=result.partition_id,
+            revision=result.revision,
+            claim=None,
+            batch=empty if result.batch is None else batch_meta(result.batch),
+            ready=result.ready,
+            wanted=result.wanted,
+            done=result.done,
+            blocking=[_blocking(reason) for reason in result.blocking],
+        )
+    )
+
+
+def consumption(found: Consumption) -> Reply:
+    """Counts, and the status of a page of rows unless only counts were asked for."""
+    body = replies.Consumption(
+        partition_id=found.partition_id, revision=found.revision, consumed=found.counts.consumed, leased=0, dead=0,
+        total=found.counts.total, done=found.counts.done,
+    )  # fmt: skip
+    if found.page is not None and found.status is not None:
+        body.global_indexes = Raw(encode.array(found.page.indexes))
+        body.consumption_status = Raw(encode.array(found.status))
+        body.next_cursor = found.page.next_cursor
+    return reply(body)
+
+
+def reset(partition_id: str) -> Callable[[tuple[int, int]], Reply]:
+    """How many rows were consumed before."""
+    return lambda result: reply(
+        replies.ResetConsumption(partition_id=partition_id, revision=result[1], reset=result[0])
+    )  # fmt: skip

@@ -1,0 +1,205 @@
+"""A claim with `wait_s` parks: woken by the write that completes it, or by its deadline, its client's leave, the end of
+its partition. No test measures time: a wait of 60 s that is answered was woken; 0.05 s is a deadline.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.conftest import DEADLINE_S, ServerProcess
+
+from .service import Api, answer, connect, head, refused
+
+MANY = 200
+LIMITS = httpx.Limits(max_connections=None)
+
+
+@asynccontextmanager
+async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=url, timeout=70, limits=LIMITS) as http:
+        yield http
+
+
+def wanted(size: int = 1, **more: Any) -> dict[str, Any]:
+    return {"fields": ["n"], "batch_size": size, "wait_s": 60, **more}
+
+
+async def parked(http: httpx.AsyncClient, path: str, **more: Any) -> "asyncio.Task[httpx.Response]":
+    """A claim on its way. It is parked once a later call on the same connection order is answered: see `settled`."""
+    return asyncio.create_task(http.post(f"{path}/tasks/t/claims", json=wanted(**more)))
+
+
+def waiting(api: Api, server: ServerProcess | None = None) -> int:
+    """How many of this partition's task have taken rows; asking goes through the engine's thread."""
+    return int(api.ok("GET", "tasks/t/consumption?counts_only=true")["consumed"])
+
+
+async def settled(*claims: "asyncio.Task[httpx.Response]") -> None:
+    """Give what was sent time to be received; none of it may be answered."""
+    done, _ = await asyncio.wait(claims, timeout=0.3)
+    assert not done
+
+
+@pytest.mark.asyncio
+async def test_a_claim_waits_for_the_write_that_completes_its_batch(api: Api) -> None:
+    async with client(api.url) as http:
+        claim = await parked(http, api.path, size=2)
+        await settled(claim)
+        api.produce(["a"], "n")
+        await settled(claim)
+        api.produce(["b"], "n")
+        reply = await claim
+        assert reply.status_code == 201
+        assert reply.json()["batch"]["keys"] == ["a", "b"]
+
+
+@pytest.mark.asyncio
+async def test_a_claim_waits_for_a_partition_and_a_field_that_are_not_there_yet(api: Api) -> None:
+    async with client(api.url) as http:
+        claim = await parked(http, api.path)
+        await settled(claim)
+        api.insert("a")
+        api.produce(["a"], "other")
+        await settled(claim)
+        api.produce(["a"], "n")
+        assert (await claim).status_code == 201
+
+
+def test_at_the_deadline_fewer_go_out_if_they_are_enough(api: Api) -> None:
+    api.produce(["a", "b", "c"], "n")
+    reply = api.claim("n", size=4, min_batch_size=2, wait_s=0.05)
+    assert (reply.status_code, reply.json()["batch"]["size"]) == (201, 3)
+
+
+def test_at_the_deadline_too_few_stay_and_the_answer_says_why(api: Api) -> None:
+    api.produce(["a"], "n")
+    reply = api.claim("n", size=4, min_batch_size=2, wait_s=0.05)
+    body = reply.json()
+    assert (reply.status_code, body["claim"], body["ready"], body["wanted"]) == (200, None, 1, 4)
+    assert api.claim("n").status_code == 201
+
+
+@pytest.mark.asyncio
+async def test_a_client_that_leaves_while_parked_takes_nothing(api: Api) -> None:
+    api.insert("a")
+    for framing in ("close", "reset"):
+        with connect(api.url) as connection:
+            body = b'{"fields": ["n"], "batch_size": 1, "wait_s": 60}'
+            length = f"Content-Length: {len(body)}"
+            connection.sendall(
+                head("POST", f"{api.path}/tasks/{framing}/claims", "Content-Type: application/json", length) + body
+            )
+            await asyncio.sleep(0)
+    async with client(api.url) as http:
+        late = await parked(http, api.path)
+        late.cancel()
+    api.produce(["a"], "n")
+    for task in ("close", "reset", "t"):
+        assert api.claim("n", task=task).status_code == 201
+
+
+@pytest.mark.asyncio
+async def test_the_end_of_its_partition_ends_a_wait(api: Api) -> None:
+    api.insert("a")
+    async with client(api.url) as http:
+        claims = [await parked(http, api.path) for _ in range(3)]
+        await settled(*claims)
+        api.ok("DELETE", "")
+        for reply in await asyncio.gather(*claims):
+            refused(reply, 410, "partition-cleared")
+    refused(api.claim("n", wait_s=60), 410, "partition-cleared")
+
+
+@pytest.mark.asyncio
+async def test_done_ends_every_wait(api: Api) -> None:
+    api.ok("PUT", "", {"expected_samples": 2})
+    api.produce(["a"], "n")
+    async with client(api.url) as http:
+        claims = [await parked(http, api.path, size=2) for _ in range(3)]
+        await settled(*claims)
+        api.produce(["b"], "n")
+        replies = await asyncio.gather(*claims)
+    assert sorted(reply.status_code for reply in replies) == [200, 200, 201]
+    assert all(reply.json()["done"] for reply in replies if reply.status_code == 200)
+    body = api.claim("n", wait_s=60).json()
+    assert (body["claim"], body["done"]) == (None, True)
+
+
+@pytest.mark.asyncio
+async def test_two_hundred_who_wait_hold_up_nobody_and_each_gets_its_own_row(api: Api) -> None:
+    api.insert("first")
+    async with client(api.url) as http:
+        claims = [await parked(http, api.path) for _ in range(MANY)]
+        await settled(*claims)
+        other = Api(api.url)
+        with other.http:
+            other.produce(["x"], "n")
+            assert other.claim("n").status_code == 201
+        assert api.claim("n", task="u").json()["claim"] is None
+        assert not any(claim.done() for claim in claims)
+        api.produce([f"k{i}" for i in range(MANY)], "n")
+        replies = await asyncio.gather(*claims)
+    taken = [index for reply in replies for index in reply.json()["batch"]["global_indexes"]]
+    assert len(set(taken)) == len(taken) == MANY
+
+
+@pytest.mark.asyncio
+async def test_the_oldest_is_served_first_and_a_larger_one_holds_up_no_smaller(api: Api) -> None:
+    api.insert("z")
+    async with client(api.url) as http:
+        large = await parked(http, api.path, size=3)
+        await settled(large)
+        first = await parked(http, api.path)
+        await settled(first)
+        second = await parked(http, api.path)
+        await settled(large, first, second)
+        api.produce(["a"], "n")
+        assert (await first).json()["batch"]["keys"] == ["a"]
+        await settled(large, second)
+        api.produce(["b"], "n")
+        assert (await second).json()["batch"]["keys"] == ["b"]
+        api.produce(["c", "d", "e"], "n")
+        assert (await large).json()["batch"]["keys"] == ["c", "d", "e"]
+
+
+@pytest.mark.asyncio
+async def test_too_many_waiting_calls_of_one_client_are_turned_away_until_one_ends() -> None:
+    server = ServerProcess("--journal", "memory:", "--max-waiting-per-client", "2")
+    api = Api(server.url)
+    try:
+        async with client(server.url) as http:
+            claims = [await parked(http, api.path) for _ in range(2)]
+            await settled(*claims)
+            reply = api.claim("n", wait_s=60)
+            refused(reply, 429, "too-many-waiting", "waiting")
+            assert int(reply.headers["retry-after"]) >= 1
+            assert api.claim("n").status_code == 200
+            claims[0].cancel()
+            await asyncio.gather(claims[0], return_exceptions=True)
+            until(lambda: api.claim("n", wait_s=0.05).status_code == 200)
+            api.produce(["a"], "n")
+            assert (await claims[1]).status_code == 201
+    finally:
+        api.http.close()
+        assert server.stop() == 0
+
+
+def until(holds: Any) -> None:
+    """Poll a real process, with a deadline."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < deadline
+
+
+def test_a_second_request_on_the_line_is_not_taken_for_a_leave(api: Api) -> None:
+    body = b'{"fields": ["n"], "batch_size": 1, "wait_s": 0.05}'
+    length = f"Content-Length: {len(body)}"
+    request = head("POST", f"{api.path}/tasks/t/claims", "Content-Type: application/json", length) + body
+    with connect(api.url) as connection:
+        connection.sendall(request + head("GET", "/healthz"))
+        assert answer(connection).json()["claim"] is None
