@@ -43,9 +43,14 @@ def sizes(values: Sizes, has: Bits | None, expand: bool, flat: bool) -> bytes:
     rows = len(values)
     if has is None:
         if rows > 1 and not expand and (values == values[0]).all():
-            return constant(array(values[0, 0] if flat else values[0]), rows, expand)
+            return constant(_size(values[0], flat), rows, expand)
         return array(values[:, 0] if flat else values)
     if not has.any():
         return constant(b"null", rows, expand)
-    cells = [array(row[0] if flat else row) if row_has else b"null" for row, row_has in zip(values, has, strict=True)]
+    cells = [_size(row, flat) if row_has else b"null" for row, row_has in zip(values, has, strict=True)]
     return column(cells, expand)
+
+
+def _size(row: Sizes, flat: bool) -> bytes:
+    """One row's shape, or its length."""
+    return b"%d" % int(row[0]) if flat else array(row)

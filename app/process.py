@@ -1,0 +1,96 @@
+"""The running process: listener, journal, engine, executor and uvicorn, put together and taken down in order."""
+
+import gc
+import logging
+import socket
+import time
+from functools import partial
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from core.device import DeviceUnavailable, choose
+from core.engine import Engine
+from core.executor import Executor
+from core.journal import Journal, journal_from_url
+from core.journal.errors import JournalError
+
+from .application import build, new_edge
+from .settings import Settings
+from .version import VERSION
+
+_log = logging.getLogger("batchmeta")
+
+
+class StartRefused(Exception):
+    """What was asked for cannot be started; the message is one line that says why."""
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server; it lets waiting calls go when asked to stop, and can be told to stop with a failure."""
+
+    def __init__(self, config: uvicorn.Config, executor: Executor) -> None:
+        super().__init__(config)
+        self.failure: str | None = None
+        self._executor = executor
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  (the signature of a signal handler)
+        """On SIGTERM and SIGINT: stop, and exit 0 (uvicorn's own would end by the signal). A second one is at once."""
+        self._executor.stop_waiting()
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+    def fail(self, reason: str) -> None:
+        """The engine cannot go on: stop, and exit non-zero."""
+        self.failure = reason
+        self.should_exit = True
+
+
+def serve(settings: Settings) -> int:
+    """Run with these settings until told to stop; the exit status. Raises StartRefused."""
+    try:
+        device = choose(settings.device, _log.info)
+        listener = _listen(settings)
+        journal = _journal(settings)
+        journal.open()
+    except (DeviceUnavailable, JournalError, OSError, ValueError) as error:
+        raise StartRefused(str(error)) from error
+    engine = Engine(time.monotonic, time.time, device, settings.max_cell_bytes)
+    executor = Executor(engine, journal, lambda reason: server.fail(reason))
+    edge = new_edge(executor, settings, str(device), journal.durability, time.time())
+    app = build(executor, settings, edge, partial(_announce, settings, listener))
+    config = uvicorn.Config(
+        app, loop="uvloop", http="httptools", log_level="warning", access_log=False, server_header=False,
+        date_header=False, timeout_graceful_shutdown=4, timeout_keep_alive=75,
+    )  # fmt: skip
+    server = Server(config, executor)
+    gc.set_threshold(50_000, 20, 100)
+    server.run(sockets=[listener])
+    return 1 if server.failure else 0
+
+
+def _journal(settings: Settings) -> Journal:
+    return journal_from_url(settings.journal, Path.cwd(), log=_log.warning)
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    address = f"{settings.host}:{settings.port}"
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        raise OSError(f"cannot listen on {address}: {error.strerror}; choose another --port") from error
+    listener.set_inheritable(True)
+    return listener
+
+
+def _announce(settings: Settings, listener: socket.socket) -> None:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    url = f"http://{host}:{listener.getsockname()[1]}"
+    lines = [f"batchmeta {VERSION} at {url}", f"  API docs  {url}/docs", f"  journal   {settings.journal}"]
+    if settings.journal == "memory:":
+        lines[-1] += "  (nothing is kept: all is lost at a restart, indexes included)"
+    print("\n".join(lines), flush=True)  # noqa: T201  (where it is, for the person who started it)

@@ -1,0 +1,198 @@
+"""How the service ends and comes back: asked to stop, killed, started twice, started wrongly. Real processes only."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.conftest import ROOT, ServerProcess
+
+from .service import Api
+
+WAITING = 200
+
+
+def journal(folder: Path) -> tuple[str, str]:
+    return ("--journal", f"file://{folder}/journal")
+
+
+def refused_start(*arguments: str, env: dict[str, str] | None = None) -> str:
+    """The one line that a start which cannot be says; its status is not 0."""
+    command = [sys.executable, "-m", "app", "--port", "0", *arguments]
+    environment = {**os.environ, **(env or {})}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode not in (0, None), done.stdout
+    assert "Traceback" not in done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+async def wait_for_parked(url: str, http: httpx.AsyncClient, count: int) -> list[asyncio.Task[httpx.Response]]:
+    """Claims that wait, once all of them have been sent and a later call was answered."""
+    body = {"fields": ["f"], "batch_size": 1, "wait_s": 60}
+    tasks = [
+        asyncio.create_task(http.post(f"{url}/v1/partitions/p/tasks/t{i}/claims", json=body)) for i in range(count)
+    ]
+    deadline = time.monotonic() + 30
+    while len(connections(url)) < count and time.monotonic() < deadline:
+        await http.get(f"{url}/healthz")
+    for _ in range(3):
+        await http.get(f"{url}/v1/server")
+    assert not any(task.done() for task in tasks)
+    return tasks
+
+
+def connections(url: str) -> list[str]:
+    """Established connections to the server's port, by the kernel's own table."""
+    port = f"{int(url.rsplit(':', 1)[1]):04X}"
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return [row[1] for row in rows if row[1].endswith(f":{port}") and row[3] == "01"]
+
+
+@pytest.mark.asyncio
+async def test_sigterm_answers_200_waiting_calls_at_once_and_exits_0_within_5_seconds(tmp_path: Path) -> None:
+    server = ServerProcess(*journal(tmp_path))
+    limits = httpx.Limits(max_connections=WAITING + 10)
+    async with httpx.AsyncClient(limits=limits, timeout=60) as http:
+        waiting = await wait_for_parked(server.url, http, WAITING)
+        started = time.monotonic()
+        status = await asyncio.to_thread(server.stop)
+        took = time.monotonic() - started
+        replies = await asyncio.gather(*waiting)
+    assert {reply.status_code for reply in replies} == {503}
+    assert {reply.json()["code"] for reply in replies} == {"not-ready"}
+    assert all(reply.headers["retry-after"] for reply in replies)
+    assert status == 0
+    assert took < 5
+
+
+def test_sigkill_loses_no_acknowledged_change_and_no_index_is_given_twice(tmp_path: Path) -> None:
+    server = ServerProcess(*journal(tmp_path))
+    acknowledged: dict[str, int] = {}
+    api = Api(server.url)
+    for i in range(150):
+        acknowledged[f"k{i}"] = api.produce([f"k{i}"], "f", custom_meta=[{"i": i}])["global_indexes"][0]
+    api.ok("POST", "samples/delete", {"keys": ["k149"]})
+    claimed = api.claim("f", size=3).json()["batch"]["global_indexes"]
+    before = api.dump()
+    api.http.close()
+    server.kill()
+
+    again = ServerProcess(*journal(tmp_path))
+    after = Api(again.url)
+    after.name, after.path = api.name, api.path
+    try:
+        assert after.dump() == before
+        listed = {line["key"]: line["global_index"] for line in after.ok("GET", "keys")["keys"]}
+        assert listed == {key: index for key, index in acknowledged.items() if key != "k149"}
+        assert after.claim("f", size=3).json()["batch"]["global_indexes"] != claimed
+        assert after.insert("new")[0] > max(acknowledged.values())
+    finally:
+        after.http.close()
+        assert again.stop() == 0
+
+
+def test_a_stop_and_a_start_change_nothing(tmp_path: Path) -> None:
+    first = ServerProcess(*journal(tmp_path))
+    api = Api(first.url)
+    api.produce(["a", "b"], "f", group_ids=["g", 7], backend_meta={"f": ["x", None]}, custom_meta=[{"n": 1.5}, {}])
+    api.ok("PATCH", "custom-meta", {"keys": ["a"], "custom_meta": [{"n": None, "m": {"x": [1]}}]})
+    before = api.dump()
+    api.http.close()
+    assert first.stop() == 0
+    second = ServerProcess(*journal(tmp_path))
+    api.url, api.http = second.url, httpx.Client(base_url=second.url)
+    try:
+        assert api.dump() == before
+    finally:
+        api.http.close()
+        assert second.stop() == 0
+
+
+def test_a_second_server_on_the_same_folder_refuses_to_start(tmp_path: Path) -> None:
+    server = ServerProcess(*journal(tmp_path))
+    try:
+        line = refused_start(*journal(tmp_path))
+        assert str(tmp_path) in line
+        assert str(server.process.pid) in line
+    finally:
+        assert server.stop() == 0
+
+
+def written_journal(folder: Path) -> Path:
+    """A folder in which three changes were acknowledged; its newest segment."""
+    server = ServerProcess(*journal(folder))
+    api = Api(server.url)
+    for key in ("a", "b", "c"):
+        api.insert(key)
+    api.http.close()
+    assert server.stop() == 0
+    return max((path for path in (folder / "journal").iterdir() if path.stat().st_size > 200), key=lambda p: p.name)
+
+
+def test_a_torn_last_entry_is_cut(tmp_path: Path) -> None:
+    segment = written_journal(tmp_path)
+    os.truncate(segment, segment.stat().st_size - 3)
+    server = ServerProcess(*journal(tmp_path))
+    try:
+        with httpx.Client(base_url=server.url) as http:
+            name = http.get("/v1/partitions").json()["partitions"][0]["partition_id"]
+            assert [line["key"] for line in http.get(f"/v1/partitions/{name}/keys").json()["keys"]] == ["a", "b"]
+    finally:
+        assert server.stop() == 0
+
+
+def test_damage_that_is_no_torn_entry_refuses_the_start_and_says_where(tmp_path: Path) -> None:
+    segment = written_journal(tmp_path)
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    segment.write_bytes(data)
+    line = refused_start(*journal(tmp_path))
+    assert segment.name in line
+    assert "byte" in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "env", "said"),
+    [
+        (["--port", "x"], {}, "--port='x'"),
+        (["--port", "70000"], {}, "0 to 65535"),
+        (["--journal", "sqlite:x"], {}, "file:///absolute/folder"),
+        (["--device", "gpu"], {}, "npu:0"),
+        (["--device", "cuda:7"], {}, "cuda"),
+        (["--max-body-bytes", "-1"], {}, "1 or more"),
+        (["--host", "0.0.0.0"], {}, "--allow-unauthenticated"),
+        ([], {"BATCHMETA_PROT": "1"}, "BATCHMETA_PROT is no setting"),
+        ([], {"BATCHMETA_MAX_BODY_BYTES": "64MiB"}, "BATCHMETA_MAX_BODY_BYTES='64MiB'"),
+        ([], {"BATCHMETA_LOG_LEVEL": "loud"}, "debug, info"),
+    ],
+)
+def test_a_setting_that_is_wrong_stops_the_start_with_one_line(
+    arguments: list[str], env: dict[str, str], said: str
+) -> None:
+    assert said in refused_start("--journal", "memory:", *arguments, env=env)
+
+
+def test_an_unknown_flag_stops_the_start() -> None:
+    command = [sys.executable, "-m", "app", "--prot", "1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "--prot" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_busy_port_is_said_in_one_line() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        line = refused_start("--journal", "memory:", "--port", str(port))
+        assert f"127.0.0.1:{port}" in line
+        assert "--port" in line

@@ -1,0 +1,82 @@
+"""The OpenAPI document is whole and true: words, examples that fit, and the codes of each route."""
+
+import json
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+import pytest
+
+from app.application import openapi
+from app.contract import Operation
+from app.reference import pages
+from app.routes import ALL
+from batchmeta.wire import PROBLEMS
+from batchmeta.wire.replies import Reply
+from tests.conftest import ROOT
+
+DOCUMENT: dict[str, Any] = json.loads(json.dumps(openapi()))
+OPERATIONS = [operation for routes in ALL for operation in routes.operations]
+each_operation = pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: f"{op.method} {op.path}")
+
+
+def described(op: Operation) -> dict[str, Any]:
+    found: dict[str, Any] = DOCUMENT["paths"][op.path][op.method.lower()]
+    return found
+
+
+def check(example: Any, schema: dict[str, Any]) -> None:
+    whole = {**schema, "components": DOCUMENT["components"]}
+    jsonschema_rs.Draft202012Validator(whole).validate(example)
+
+
+def test_the_committed_document_is_the_app_s() -> None:
+    assert (ROOT / "docs/reference/openapi.json").read_bytes() == pages()["openapi.json"]
+
+
+def test_every_route_is_in_it() -> None:
+    assert len(OPERATIONS) == sum(len(methods) for methods in DOCUMENT["paths"].values())
+    assert len({described(op)["operationId"] for op in OPERATIONS}) == len(OPERATIONS) == 23
+
+
+@each_operation
+def test_a_route_has_words_and_error_codes(op: Operation) -> None:
+    found = described(op)
+    assert 10 < len(found["summary"]) < 140
+    assert found["description"]
+    said = " ".join(reply["description"] for reply in found["responses"].values())
+    for code in (*op.errors, "invalid-request", "not-ready"):
+        assert f"`{code}`" in said
+        problem = found["responses"][str(PROBLEMS[code].status)]["content"]
+        assert list(problem) == ["application/problem+json"]
+
+
+@each_operation
+def test_its_request_example_is_what_the_decoder_takes(op: Operation) -> None:
+    body = described(op).get("requestBody")
+    assert (body is None) == (op.method in ("GET", "DELETE"))
+    if body is not None:
+        content = body["content"]["application/json"]
+        check(content["example"], content["schema"])
+        msgspec.json.decode(json.dumps(content["example"]), type=op.takes)
+
+
+@each_operation
+def test_its_reply_examples_fit_their_schemas(op: Operation) -> None:
+    for status, reply in described(op)["responses"].items():
+        content = reply.get("content", {}).get("application/json")
+        if content is not None:
+            check(content["example"], content["schema"])
+            kind: type[Reply] = op.replies[int(status)]
+            msgspec.json.decode(json.dumps(content["example"]), type=kind)
+
+
+def test_an_example_that_does_not_fit_is_noticed() -> None:
+    schema = {"$ref": "#/components/schemas/Health"}
+    with pytest.raises(jsonschema_rs.ValidationError):
+        check({"status": "poorly"}, schema)
+
+
+def test_no_member_of_a_later_issue_is_offered() -> None:
+    text = json.dumps(DOCUMENT)
+    assert not [word for word in ("lease_s", "ttl_s", "if_revision", "key_prefix", "tombstone") if f'"{word}"' in text]
