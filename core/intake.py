@@ -109,7 +109,7 @@ def field_write(name: str, schema: SchemaIn, rows: int, backend: Column | None) 
             raise Invalid.at(loc, 'an object has no shapes or lengths: give {"kind": "object"} alone')
         return FieldWrite(name, kind, None, False, None, None, None, cells)
     ragged, shape, sizes = _shapes(schema, rows, loc)
-    rank = len(shape) if shape is not None else sizes.shape[1]
+    rank = len(shape) if shape is not None else sizes.shape[1] or None  # `shapes` of no rows tell no rank
     packed = None if shape is not None else sizes.tobytes()
     return FieldWrite(name, kind, schema.dtype, ragged, rank, shape, packed, cells)
 

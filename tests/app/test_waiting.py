@@ -3,8 +3,10 @@ its partition. No test measures time: a wait of 60 s that is answered was woken;
 """
 
 import asyncio
+import json
+import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 
 from tests.conftest import DEADLINE_S, ServerProcess
 
-from .service import Api, answer, connect, head, refused
+from .service import Api, answer, connect, head, post, refused
 
 MANY = 200
 LIMITS = httpx.Limits(max_connections=None)
@@ -30,28 +32,33 @@ def wanted(size: int = 1, **more: Any) -> dict[str, Any]:
 
 
 async def parked(http: httpx.AsyncClient, path: str, **more: Any) -> "asyncio.Task[httpx.Response]":
-    """A claim on its way. It is parked once a later call on the same connection order is answered: see `settled`."""
-    return asyncio.create_task(http.post(f"{path}/tasks/t/claims", json=wanted(**more)))
+    """A claim whose last byte is on its way to the server."""
+    sent = asyncio.Event()
+
+    async def trace(event: str, _: Any) -> None:
+        if event == "http11.send_request_body.complete":
+            sent.set()
+
+    body = wanted(**more)
+    claim = asyncio.create_task(http.post(f"{path}/tasks/t/claims", json=body, extensions={"trace": trace}))
+    await sent.wait()
+    return claim
 
 
-def waiting(api: Api, server: ServerProcess | None = None) -> int:
-    """How many of this partition's task have taken rows; asking goes through the engine's thread."""
-    return int(api.ok("GET", "tasks/t/consumption?counts_only=true")["consumed"])
-
-
-async def settled(*claims: "asyncio.Task[httpx.Response]") -> None:
-    """Give what was sent time to be received; none of it may be answered."""
-    done, _ = await asyncio.wait(claims, timeout=0.3)
-    assert not done
+async def settled(http: httpx.AsyncClient, path: str, *claims: "asyncio.Task[httpx.Response]") -> None:
+    """Later calls go all the way to the engine and back; none of the claims is answered."""
+    for _ in range(3):
+        await http.get(f"{path}/tasks/t/consumption")
+    assert not any(claim.done() for claim in claims)
 
 
 @pytest.mark.asyncio
 async def test_a_claim_waits_for_the_write_that_completes_its_batch(api: Api) -> None:
     async with client(api.url) as http:
         claim = await parked(http, api.path, size=2)
-        await settled(claim)
+        await settled(http, api.path, claim)
         api.produce(["a"], "n")
-        await settled(claim)
+        await settled(http, api.path, claim)
         api.produce(["b"], "n")
         reply = await claim
         assert reply.status_code == 201
@@ -62,10 +69,10 @@ async def test_a_claim_waits_for_the_write_that_completes_its_batch(api: Api) ->
 async def test_a_claim_waits_for_a_partition_and_a_field_that_are_not_there_yet(api: Api) -> None:
     async with client(api.url) as http:
         claim = await parked(http, api.path)
-        await settled(claim)
+        await settled(http, api.path, claim)
         api.insert("a")
         api.produce(["a"], "other")
-        await settled(claim)
+        await settled(http, api.path, claim)
         api.produce(["a"], "n")
         assert (await claim).status_code == 201
 
@@ -85,30 +92,11 @@ def test_at_the_deadline_too_few_stay_and_the_answer_says_why(api: Api) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_client_that_leaves_while_parked_takes_nothing(api: Api) -> None:
-    api.insert("a")
-    for framing in ("close", "reset"):
-        with connect(api.url) as connection:
-            body = b'{"fields": ["n"], "batch_size": 1, "wait_s": 60}'
-            length = f"Content-Length: {len(body)}"
-            connection.sendall(
-                head("POST", f"{api.path}/tasks/{framing}/claims", "Content-Type: application/json", length) + body
-            )
-            await asyncio.sleep(0)
-    async with client(api.url) as http:
-        late = await parked(http, api.path)
-        late.cancel()
-    api.produce(["a"], "n")
-    for task in ("close", "reset", "t"):
-        assert api.claim("n", task=task).status_code == 201
-
-
-@pytest.mark.asyncio
 async def test_the_end_of_its_partition_ends_a_wait(api: Api) -> None:
     api.insert("a")
     async with client(api.url) as http:
         claims = [await parked(http, api.path) for _ in range(3)]
-        await settled(*claims)
+        await settled(http, api.path, *claims)
         api.ok("DELETE", "")
         for reply in await asyncio.gather(*claims):
             refused(reply, 410, "partition-cleared")
@@ -121,7 +109,7 @@ async def test_done_ends_every_wait(api: Api) -> None:
     api.produce(["a"], "n")
     async with client(api.url) as http:
         claims = [await parked(http, api.path, size=2) for _ in range(3)]
-        await settled(*claims)
+        await settled(http, api.path, *claims)
         api.produce(["b"], "n")
         replies = await asyncio.gather(*claims)
     assert sorted(reply.status_code for reply in replies) == [200, 200, 201]
@@ -135,7 +123,7 @@ async def test_two_hundred_who_wait_hold_up_nobody_and_each_gets_its_own_row(api
     api.insert("first")
     async with client(api.url) as http:
         claims = [await parked(http, api.path) for _ in range(MANY)]
-        await settled(*claims)
+        await settled(http, api.path, *claims)
         other = Api(api.url)
         with other.http:
             other.produce(["x"], "n")
@@ -153,53 +141,73 @@ async def test_the_oldest_is_served_first_and_a_larger_one_holds_up_no_smaller(a
     api.insert("z")
     async with client(api.url) as http:
         large = await parked(http, api.path, size=3)
-        await settled(large)
+        await settled(http, api.path, large)
         first = await parked(http, api.path)
-        await settled(first)
+        await settled(http, api.path, first)
         second = await parked(http, api.path)
-        await settled(large, first, second)
+        await settled(http, api.path, large, first, second)
         api.produce(["a"], "n")
         assert (await first).json()["batch"]["keys"] == ["a"]
-        await settled(large, second)
+        await settled(http, api.path, large, second)
         api.produce(["b"], "n")
         assert (await second).json()["batch"]["keys"] == ["b"]
         api.produce(["c", "d", "e"], "n")
         assert (await large).json()["batch"]["keys"] == ["c", "d", "e"]
 
 
-@pytest.mark.asyncio
-async def test_too_many_waiting_calls_of_one_client_are_turned_away_until_one_ends() -> None:
-    server = ServerProcess("--journal", "memory:", "--max-waiting-per-client", "2")
+@pytest.fixture
+def narrow() -> Iterator[Api]:
+    """A server where one call of a client may wait: whoever is turned away knows that another is parked."""
+    server = ServerProcess("--journal", "memory:", "--max-waiting-per-client", "1")
     api = Api(server.url)
-    try:
-        async with client(server.url) as http:
-            claims = [await parked(http, api.path) for _ in range(2)]
-            await settled(*claims)
-            reply = api.claim("n", wait_s=60)
-            refused(reply, 429, "too-many-waiting", "waiting")
-            assert int(reply.headers["retry-after"]) >= 1
-            assert api.claim("n").status_code == 200
-            claims[0].cancel()
-            await asyncio.gather(claims[0], return_exceptions=True)
-            until(lambda: api.claim("n", wait_s=0.05).status_code == 200)
-            api.produce(["a"], "n")
-            assert (await claims[1]).status_code == 201
-    finally:
-        api.http.close()
-        assert server.stop() == 0
+    with api.http:
+        yield api
+    assert server.stop() == 0
 
 
-def until(holds: Any) -> None:
-    """Poll a real process, with a deadline."""
+def until_full(api: Api, full: bool) -> httpx.Response:
+    """Poll the server until it turns a waiting call away, or takes it again; the reply that shows it."""
     deadline = time.monotonic() + DEADLINE_S
-    while not holds():
+    while True:
+        reply = api.claim("n", wait_s=0.01)
+        if (reply.status_code == 429) == full:
+            return reply
         assert time.monotonic() < deadline
 
 
+def test_too_many_waiting_calls_of_one_client_are_turned_away_until_one_ends(narrow: Api) -> None:
+    with connect(narrow.url) as connection:
+        connection.sendall(waiting_claim(narrow, "t"))
+        reply = until_full(narrow, True)
+        refused(reply, 429, "too-many-waiting", "waiting")
+        assert int(reply.headers["retry-after"]) >= 1
+        assert narrow.claim("n").status_code == 200
+        narrow.produce(["a"], "n")
+        assert answer(connection).status_code == 201
+    until_full(narrow, False)
+
+
+@pytest.mark.parametrize("linger", [None, b"\1\0\0\0\0\0\0\0"], ids=["closed", "reset"])
+def test_a_client_that_leaves_while_parked_takes_nothing(narrow: Api, linger: bytes | None) -> None:
+    narrow.insert("a")
+    with connect(narrow.url) as connection:
+        if linger is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        connection.sendall(waiting_claim(narrow, "t"))
+        until_full(narrow, True)
+    until_full(narrow, False)
+    narrow.produce(["a"], "n")
+    assert narrow.ok("GET", "tasks/t/consumption")["consumed"] == 0
+    assert narrow.claim("n").status_code == 201
+
+
+def waiting_claim(api: Api, task: str, wait_s: float = 60) -> bytes:
+    """The bytes of a claim that waits."""
+    body = json.dumps(wanted(wait_s=wait_s)).encode()
+    return post(f"{api.path}/tasks/{task}/claims", body)
+
+
 def test_a_second_request_on_the_line_is_not_taken_for_a_leave(api: Api) -> None:
-    body = b'{"fields": ["n"], "batch_size": 1, "wait_s": 0.05}'
-    length = f"Content-Length: {len(body)}"
-    request = head("POST", f"{api.path}/tasks/t/claims", "Content-Type: application/json", length) + body
     with connect(api.url) as connection:
-        connection.sendall(request + head("GET", "/healthz"))
+        connection.sendall(waiting_claim(api, "t", 0.05) + head("GET", "/healthz"))
         assert answer(connection).json()["claim"] is None

@@ -1,0 +1,159 @@
+"""The processes of a step and the pipe between each of them and the driver.
+
+Down the pipe comes one word, "go". Up it come Ready, Advanced and Finished. A pipe that closes early is a process
+that died, for either side: the driver fails the step, and a process whose driver is gone ends itself.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from threading import Event, Thread
+
+from batchmeta import AsyncClient
+
+from .account import Tally
+from .desk import Desk
+from .samples import Step
+from .storage import Storage, StorageAddress, connect
+
+Role = Callable[[Desk, Step], Awaitable[None]]
+READY_S = 60
+STALLED_S = 60
+END_S = 5
+
+
+class CrewFailed(RuntimeError):
+    """A process of the step died or nothing moves any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The process has its client and storage and waits for the word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """A bar moved."""
+
+    bar: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The role is done; this is all that it did."""
+
+    tallies: list[Tally]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a process works: the service and the storage."""
+
+    url: str
+    storage: StorageAddress
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One process, seen from the driver."""
+
+    name: str
+    process: BaseProcess
+    line: Connection
+
+
+def _work(role: Role, place: Place, step: Step, line: Connection) -> None:
+    """The life of one process."""
+    # Ctrl-C goes to the whole foreground group; the driver alone decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    told_to_go = Event()
+    Thread(target=_listen, args=(line, told_to_go), daemon=True).start()
+    storage = connect(place.storage)
+    line.send(Ready())
+    told_to_go.wait()
+    line.send(Finished(asyncio.run(_play(role, place, step, storage, line))))
+
+
+def _listen(line: Connection, told_to_go: Event) -> None:
+    try:
+        line.recv()
+        told_to_go.set()
+        line.recv()
+    except (EOFError, ConnectionError):
+        os._exit(1)
+
+
+async def _play(role: Role, place: Place, step: Step, storage: Storage, line: Connection) -> list[Tally]:
+    async with AsyncClient(place.url) as client:
+        desk = Desk(client, storage, lambda bar, count: line.send(Advanced(bar, count)))
+        await role(desk, step)
+        return list(desk.tallies.values())
+
+
+@contextmanager
+def crew(roles: dict[str, Role], place: Place, step: Step) -> Iterator[list[Member]]:
+    """Start one process for each role, wait until all are ready; whatever happens, none is left at the end."""
+    members: list[Member] = []
+    try:
+        for name, role in roles.items():
+            members.append(_start(name, role, place, step))
+        yield members
+    finally:
+        for member in members:
+            member.line.close()
+        for member in members:
+            member.process.join(END_S)
+            member.process.kill()
+
+
+def _start(name: str, role: Role, place: Place, step: Step) -> Member:
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(role, place, step, theirs), name=name, daemon=True)
+    process.start()
+    theirs.close()
+    return Member(name, process, ours)
+
+
+def assemble(members: list[Member]) -> None:
+    """Return when every process is ready. Raises CrewFailed."""
+    waiting = list(members)
+    while waiting:
+        for member, _ in _heard(waiting, READY_S):
+            waiting.remove(member)
+
+
+def conduct(members: list[Member], advance: Callable[[str, int], None]) -> list[Tally]:
+    """Give the word, pass progress on to `advance`, collect the tallies. Raises CrewFailed."""
+    for member in members:
+        member.line.send("go")
+    working, tallies = list(members), []
+    while working:
+        for member, message in _heard(working, STALLED_S):
+            if isinstance(message, Advanced):
+                advance(message.bar, message.count)
+            elif isinstance(message, Finished):
+                tallies += message.tallies
+                working.remove(member)
+    return tallies
+
+
+def _heard(members: list[Member], limit_s: float) -> Iterator[tuple[Member, object]]:
+    lines = {member.line: member for member in members}
+    ready = wait(list(lines), timeout=limit_s)
+    if not ready:
+        raise CrewFailed(f"nothing moved for {limit_s} s; still at work: {', '.join(m.name for m in members)}")
+    for line in ready:
+        member = lines[line]  # type: ignore[index]  # wait() gives back what it was given
+        try:
+            yield member, member.line.recv()
+        except EOFError:
+            member.process.join()
+            raise CrewFailed(f"{member.name} ended with exit status {member.process.exitcode}") from None

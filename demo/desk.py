@@ -1,0 +1,149 @@
+"""What a process of the step works with: its client, its storage, its tallies, and the bars it moves.
+
+Here are the two things all roles do: write (bytes first, then the service) and take batches (then their bytes).
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from batchmeta import AsyncClient, BatchMeta, Const
+from batchmeta.wire.requests import Include
+
+from .account import Tally, note
+from .samples import FIXED_SHAPE, Sample
+from .storage import Storage, cell_name
+from .values import Columns, DamagedValue, Value, pack, storage_class, unpack
+
+WAIT_S = 10
+INCLUDE: tuple[Include, ...] = ("keys", "group_ids", "field_schema", "custom_meta", "backend_meta")
+
+
+@dataclass(slots=True)
+class Desk:
+    """One per process. `advance(bar, n)` tells the driver that a bar moved by n."""
+
+    client: AsyncClient
+    storage: Storage
+    advance: Callable[[str, int], None]
+    tallies: dict[str, Tally] = field(default_factory=dict)
+
+    def tally(self, task: str) -> Tally:
+        return self.tallies.setdefault(task, Tally(task))
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What a consumer asks for: between `least` and `most` rows for which all `fields` are produced."""
+
+    partition: str
+    fields: tuple[str, ...]
+    least: int
+    most: int
+    sampler: dict[str, Any] | None = None
+
+
+def field_schema(columns: Columns) -> dict[str, dict[str, Any]]:
+    """The field schema of `columns`: for each field one value per row."""
+    return {name: _schema(name, values) for name, values in columns.items()}
+
+
+def _schema(name: str, values: list[Value]) -> dict[str, Any]:
+    arrays = [value for value in values if isinstance(value, np.ndarray)]
+    if not arrays:
+        return {"kind": "object"}
+    dtype = arrays[0].dtype.name
+    if name in FIXED_SHAPE:
+        return {"dtype": dtype, "shape": list(arrays[0].shape)}
+    return {"dtype": dtype, "lengths": [len(array) for array in arrays]}
+
+
+def store(desk: Desk, tally: Tally, indexes: Sequence[int], columns: Columns) -> dict[str, Const[str]]:
+    """Put the bytes of `columns` into storage. The backend meta of the cells: per field one constant."""
+    cells = {
+        cell_name(index, name): pack(value)
+        for name, values in columns.items()
+        for index, value in zip(indexes, values, strict=True)
+    }
+    desk.storage.put(cells)
+    tally.stored.extend(cells)
+    tally.bytes_moved += sum(map(len, cells.values()))
+    return {name: Const(storage_class(values[0])) for name, values in columns.items()}
+
+
+async def write(desk: Desk, tally: Tally, partition: str, samples: Sequence[Sample]) -> list[int]:
+    """Insert the keys to learn their indexes, store the bytes under them, then produce. The indexes, in order."""
+    keys = [sample.key for sample in samples]
+    group_ids = [sample.group_id for sample in samples]
+    inserted = await tally.call(desk.client.insert(partition, keys=keys, group_ids=group_ids))
+    indexes = list(inserted.global_indexes)
+    columns = {name: [sample.values[name] for sample in samples] for name in samples[0].values}
+    await tally.call(
+        desk.client.produce(
+            partition,
+            field_schema(columns),
+            keys=keys,
+            create=True,
+            backend_meta=store(desk, tally, indexes, columns),
+            custom_meta=[sample.custom_meta for sample in samples],
+            group_ids=group_ids,
+        )
+    )
+    note(tally.put, partition, indexes)
+    return indexes
+
+
+async def add(desk: Desk, tally: Tally, batch: BatchMeta, columns: Columns) -> None:
+    """Store and produce more fields for the rows of a batch."""
+    indexes = list(batch.global_indexes)
+    cells = store(desk, tally, indexes, columns)
+    await tally.call(
+        desk.client.produce(batch.partition_id, field_schema(columns), global_indexes=indexes, backend_meta=cells)
+    )
+
+
+async def batches(desk: Desk, tally: Tally, want: Want) -> AsyncIterator[BatchMeta]:
+    """Claim batch after batch for the tally's task, until the service says that there is no more to come."""
+    while True:
+        claimed = await tally.call(
+            desk.client.claim(
+                want.partition,
+                tally.task,
+                want.fields,
+                want.most,
+                min_batch_size=want.least,
+                wait_s=WAIT_S,
+                sampler=want.sampler,
+                include=INCLUDE,
+            )
+        )
+        if claimed:
+            note(tally.consumed, want.partition, claimed.batch.global_indexes)
+            yield claimed.batch
+        elif claimed.done:
+            return
+
+
+def fetch(desk: Desk, tally: Tally, batch: BatchMeta, fields: Sequence[str]) -> Columns:
+    """The values of `fields` for every row, found through the batch meta alone. Raises DamagedValue, MissingBytes."""
+    columns = {name: _fetch_column(desk, tally, batch, name) for name in fields}
+    for name, values in columns.items():
+        _check_schema(batch, name, values)
+    return columns
+
+
+def _fetch_column(desk: Desk, tally: Tally, batch: BatchMeta, name: str) -> list[Value]:
+    blobs = desk.storage.get([cell_name(index, name) for index in batch.global_indexes])
+    tally.checked += len(blobs)
+    tally.bytes_moved += sum(map(len, blobs))
+    return [unpack(blob, cell) for blob, cell in zip(blobs, (batch.backend_meta or {})[name], strict=True)]
+
+
+def _check_schema(batch: BatchMeta, name: str, values: list[Value]) -> None:
+    told = (batch.field_schema or {})[name]
+    for row, value in enumerate(values):
+        held = (value.dtype.name, value.shape) if isinstance(value, np.ndarray) else (None, None)
+        if held != (told.dtype, told.shape_of(row)):
+            raise DamagedValue(f"{name} of sample {batch.global_indexes[row]}: schema {told}, bytes {held}")

@@ -1,0 +1,125 @@
+"""What the state machine may say: names, columns, and every form of a field schema with what it means per row."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from core.cells import Column, Const
+from core.operations.produce import RowWrite
+from tests.core.world import Same
+from tests.core.world import Schema as SchemaIn
+from tests.model.model import Write
+from tests.model.plain import Schema, Settings
+
+PARTITIONS = ("a", "b", "c")
+TASKS = ("train", "score", "log")
+KEYS = tuple(f"k{i}" for i in range(8))
+GROUPS = (None, "g", "h", 7, "7")
+DTYPES = {"ids": "int64", "mask": "int64", "image": "float32", "text": None, "any": "int64"}
+FIELDS = tuple(DTYPES)
+CELLS = (None, {"at": 1}, {"at": 2}, "somewhere")
+PATCHES = (None, {}, {"a": 1}, {"a": None}, {"b": {"c": 2}}, {"b": {"c": None, "d": [None]}}, {"b": "x"})
+
+partitions = st.sampled_from(("a",) * 14 + PARTITIONS)  # the first is what a shrunk example shows
+doomed = st.sampled_from(("b", "b", "c", "c", "a"))
+tasks = st.sampled_from(TASKS)
+key_lists = st.lists(st.sampled_from(KEYS), min_size=1, max_size=4, unique=True)
+sizes = st.integers(0, 2)
+
+
+def some_of(items: Sequence[Any]) -> st.SearchStrategy[list[Any]]:
+    return st.lists(st.sampled_from(items), min_size=1, max_size=6, unique=True)
+
+
+def as_json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+@st.composite
+def columns(draw: st.DrawFn, values: tuple[Any, ...], rows: int) -> tuple[Column, list[Any]]:
+    """A column, and the value it has for each row."""
+    if rows and draw(st.booleans()):
+        value = draw(st.sampled_from(values))
+        return Const(as_json(value)), [value] * rows
+    chosen = [draw(st.sampled_from(values)) for _ in range(rows)]
+    return [as_json(value) for value in chosen], chosen
+
+
+def one_shape(draw: st.DrawFn, name: str) -> list[int]:
+    fixed = {"ids": [[4]], "mask": [[4], [3]], "image": [[2, 2], [2, 3]], "any": [[], [4], [2, 2]]}
+    return draw(st.sampled_from(fixed[name]))
+
+
+@st.composite
+def schemas(draw: st.DrawFn, name: str, rows: int) -> tuple[SchemaIn, Schema]:
+    """A field schema of a write, and what it means; mostly one that fits what others write of this field."""
+    kind = draw(st.sampled_from(["shape"] * 3 + ["ragged", "lengths", "lengths const", "shapes", "shapes const"]))
+    if name == "text" or (name == "any" and draw(st.booleans())):
+        return SchemaIn(kind="object"), Schema("object")
+    shape = one_shape(draw, name)
+    if kind.startswith("lengths"):
+        shape = shape[:1] or [1]
+    dtype = draw(st.sampled_from([DTYPES[name]] * 7 + ["bfloat16"]))
+    alike = kind in ("shape", "ragged", "lengths const", "shapes const")
+    shapes = [shape if alike else [draw(sizes) for _ in shape] for _ in range(rows)]
+    members: dict[str, Any] = {
+        "shape": {"shape": shape},
+        "ragged": {"shape": shape, "ragged": True},
+        "lengths": {"lengths": [lengths[0] for lengths in shapes if lengths]},
+        "lengths const": {"lengths": Same((shape or [0])[0])},
+        "shapes": {"shapes": shapes},
+        "shapes const": {"shapes": Same(shape)},
+    }[kind]
+    rank = None if kind == "shapes" and not rows else len(shape)
+    meaning = Schema("tensor", dtype, kind != "shape", rank, None, [tuple(sizes) for sizes in shapes])
+    return SchemaIn(dtype, **members), meaning
+
+
+@st.composite
+def declarations(draw: st.DrawFn, name: str) -> tuple[SchemaIn, Schema]:
+    if name == "text":
+        return SchemaIn(kind="object"), Schema("object")
+    shape = draw(st.sampled_from([None, one_shape(draw, name)]))
+    ragged = draw(st.sampled_from([None, False, True]))
+    meaning = Schema(
+        "tensor", DTYPES[name], bool(ragged), None if shape is None else len(shape), shape and tuple(shape)
+    )
+    if shape == []:
+        meaning.shape = ()
+    return SchemaIn(DTYPES[name], shape, ragged), meaning
+
+
+@st.composite
+def settings_of(draw: st.DrawFn) -> tuple[dict[str, SchemaIn], Settings]:
+    """A partition's settings, as they come in and as they are meant."""
+    declared = {name: draw(declarations(name)) for name in draw(st.lists(st.sampled_from(FIELDS), max_size=2))}
+    expected, most = draw(st.sampled_from([None, 0, 3, 6])), draw(st.sampled_from([None, None, 5]))
+    meaning = Settings(expected, most, {name: meant for name, (_, meant) in declared.items()})
+    return {name: said for name, (said, _) in declared.items()}, meaning
+
+
+everyday = st.just((SchemaIn("int64", [4]), Schema("tensor", "int64", False, 1)))
+
+
+@st.composite
+def writes(draw: st.DrawFn, rows: int, indexes: list[int] | None, keys: list[str] | None) -> tuple[RowWrite, Write]:
+    """Rows with their groups and custom meta, sometimes."""
+    groups = [draw(st.sampled_from(GROUPS)) for _ in range(rows)] if draw(st.booleans()) else None
+    said, meant = draw(columns(PATCHES, rows)) if draw(st.booleans()) else (None, None)
+    return RowWrite(indexes, keys, groups, said), Write(indexes, keys, groups, meant)
+
+
+@st.composite
+def productions(draw: st.DrawFn, rows: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Schemas and backend meta of a write: (said, meant, said, meant)."""
+    names = draw(st.lists(st.sampled_from(FIELDS), max_size=3, unique=True))
+    said = {name: draw(schemas(name, rows)) for name in names}
+    backend = {name: draw(columns(CELLS, rows)) for name in names if draw(st.booleans())}
+    return (
+        {name: schema for name, (schema, _) in said.items()},
+        {name: meant for name, (_, meant) in said.items()},
+        {name: column for name, (column, _) in backend.items()},
+        {name: meant for name, (_, meant) in backend.items()},
+    )

@@ -1,0 +1,227 @@
+"""The service's operations as api.md tells them, on the plain state. They know nothing of `core`.
+
+An operation works on a copy; only if the copy differs from what was there is it a change, with a new revision. A call
+that the contract refuses raises `Refusal` with every code that would be right, and changes nothing.
+"""
+
+import copy
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.model.plain import Partition, Row, Schema, Settings, State, Task, merged
+
+MAX_DELETED = 2
+
+
+class Refusal(Exception):
+    """The call is refused; `codes` are the reasons there are."""
+
+    def __init__(self, codes: Iterable[str]) -> None:
+        self.codes = set(codes)
+        super().__init__(sorted(self.codes))
+
+
+@dataclass
+class Write:
+    """What a write says of its rows."""
+
+    indexes: list[int] | None = None
+    keys: list[str] | None = None
+    groups: list[str | int | None] | None = None
+    custom: list[dict[str, Any] | None] | None = None
+    fields: dict[str, Schema] = field(default_factory=dict)
+    backend: dict[str, list[Any]] = field(default_factory=dict)
+
+
+class Plain:
+    """The model: one method per operation."""
+
+    def __init__(self) -> None:
+        self.state = State()
+        self.revision = 0
+
+    def find(self, name: str) -> Partition | None:
+        return self.state.partitions.get(name)
+
+    def get(self, name: str) -> Partition:
+        partition = self.find(name)
+        if partition is None:
+            raise Refusal(["partition-cleared" if name in self.state.deleted else "partition-not-found"])
+        return partition
+
+    def _settle(self, after: State, name: str, touched: Iterable[int] = ()) -> None:
+        before, self.state = self.state, after
+        if after == before:
+            self.state = before
+            return
+        self.revision += 1
+        old, new = before.partitions.get(name), after.partitions.get(name)
+        if new is None:
+            after.deleted[name] = self.revision
+            while len(after.deleted) > MAX_DELETED:
+                del after.deleted[next(iter(after.deleted))]
+            return
+        after.deleted.pop(name, None)
+        new.revision = self.revision
+        for index, row in new.rows.items():
+            if index in touched or old is None or old.rows.get(index) != row:
+                row.revision = self.revision
+
+    def put(self, name: str, settings: Settings) -> None:
+        after = copy.deepcopy(self.state)
+        partition = after.partitions.setdefault(name, Partition())
+        if settings != partition.settings:
+            if partition.settings != Settings():
+                raise Refusal(["partition-conflict"])
+            clash = [
+                schema.conflicts(partition.fields[known])
+                for known, schema in settings.declared.items()
+                if known in partition.fields
+            ]
+            if any(clash):
+                raise Refusal(set().union(*clash))
+            partition.settings = copy.deepcopy(settings)
+            for known, schema in settings.declared.items():
+                partition.fields.setdefault(known, copy.deepcopy(schema))
+                partition.note_shapes(known)
+                partition.fields[known].ragged |= schema.ragged
+        self._settle(after, name)
+
+    def delete_partition(self, name: str) -> int:
+        partition = self.find(name)
+        if partition is None:
+            return 0
+        after = copy.deepcopy(self.state)
+        del after.partitions[name]
+        self._settle(after, name)
+        return len(partition.rows)
+
+    def insert(self, name: str, count: int | None, write: Write) -> tuple[list[int], int]:
+        after = copy.deepcopy(self.state)
+        partition = after.partitions.setdefault(name, Partition())
+        rows, created = self._rows(after, partition, write, count, create=True)
+        self._describe(partition, rows, write)
+        self._settle(after, name)
+        return [row.index for row in rows], created
+
+    def produce(self, name: str, write: Write, create: bool) -> tuple[list[int], int]:
+        if not (create and write.keys is not None) or name in self.state.deleted:
+            self.get(name)
+        after = copy.deepcopy(self.state)
+        partition = after.partitions.setdefault(name, Partition())
+        rows, created = self._rows(after, partition, write, None, create)
+        codes = set().union(
+            *(schema.conflicts(partition.fields[f]) for f, schema in write.fields.items() if f in partition.fields)
+        )
+        self._describe(partition, rows, write, codes)
+        touched = [row.index for row in rows] if self._make_ready(partition, rows, write) else []
+        self._settle(after, name, touched)
+        return [row.index for row in rows], created
+
+    def _rows(
+        self, state: State, partition: Partition, write: Write, count: int | None, create: bool
+    ) -> tuple[list[Row], int]:
+        if write.indexes is not None:
+            return self._by_index(state, partition, write.indexes, create), 0
+        keys: Sequence[str | None] = write.keys if write.keys is not None else [None] * (count or 0)
+        found = [partition.by_key(key) if key is not None else None for key in keys]
+        new = found.count(None)
+        most = partition.settings.most
+        codes = {"duplicate-keys"} if write.keys and len(set(keys)) < len(keys) else set()
+        codes |= {"key-not-found"} if new and not create else set()
+        codes |= {"too-many-samples"} if new and most is not None and len(partition.rows) + new > most else set()
+        if codes:
+            raise Refusal(codes)
+        rows = [old or self._add(state, partition, key) for old, key in zip(found, keys, strict=True)]
+        return rows, new
+
+    @staticmethod
+    def _by_index(state: State, partition: Partition, indexes: list[int], create: bool) -> list[Row]:
+        codes = {"invalid-request"} if create else set()
+        codes |= {"duplicate-indexes"} if len(set(indexes)) < len(indexes) else set()
+        absent = [index for index in indexes if index not in partition.rows]
+        codes |= {"sample-not-found" if max(absent) >= state.next_index else "sample-cleared"} if absent else set()
+        if codes:
+            raise Refusal(codes)
+        return [partition.rows[index] for index in indexes]
+
+    @staticmethod
+    def _add(state: State, partition: Partition, key: str | None) -> Row:
+        row = Row(state.next_index, partition.inserted, key)
+        partition.rows[row.index] = row
+        state.next_index += 1
+        partition.inserted += 1
+        return row
+
+    @staticmethod
+    def _describe(partition: Partition, rows: list[Row], write: Write, codes: Iterable[str] = ()) -> None:
+        """Groups, once; custom meta, merged."""
+        refused = set(codes)
+        for row, group in zip(rows, write.groups or [None] * len(rows), strict=True):
+            if None not in (row.group, group) and row.group != group:
+                refused.add("group-conflict")
+            row.group = row.group if group is None else group
+        if refused:
+            raise Refusal(refused)
+        for row, patch in zip(rows, write.custom or [None] * len(rows), strict=True):
+            if patch is not None:
+                row.custom = merged(row.custom, patch)
+
+    @staticmethod
+    def _make_ready(partition: Partition, rows: list[Row], write: Write) -> bool:
+        """The cells are produced. True where the write says ragged of a field that was not."""
+        turned = False
+        for name, schema in write.fields.items() if rows else ():
+            known = partition.fields.setdefault(name, Schema(schema.kind, schema.dtype, schema.ragged, schema.rank))
+            turned |= schema.ragged and not known.ragged
+            known.ragged |= schema.ragged
+            known.rank = schema.rank
+            cells = write.backend.get(name, [None] * len(rows))
+            for row, shape, cell in zip(rows, schema.shapes or [None] * len(rows), cells, strict=True):
+                row.shapes[name] = shape
+                row.cells[name] = cell
+            partition.note_shapes(name)
+        return turned
+
+    def patch_custom(self, name: str, write: Write) -> None:
+        self.get(name)
+        self.produce(name, write, create=False)
+
+    def patch_backend(self, name: str, write: Write, columns: dict[str, list[Any]]) -> None:
+        self.get(name)
+        after = copy.deepcopy(self.state)
+        partition = after.partitions[name]
+        rows, _ = self._rows(after, partition, write, None, create=False)
+        if not partition.fields.keys() >= columns.keys():
+            raise Refusal(["field-not-found"])
+        for row, *cells in zip(rows, *columns.values(), strict=True):
+            for known, cell in zip(columns, cells, strict=True):
+                if cell is not None or known in row.cells:
+                    row.cells[known] = cell
+        self._settle(after, name)
+
+    def delete(self, name: str, indexes: list[int] | None, keys: list[str] | None) -> int:
+        if self.find(name) is None and name not in self.state.deleted:
+            return 0
+        self.get(name)
+        after = copy.deepcopy(self.state)
+        partition = after.partitions[name]
+        gone = [row for row in partition.rows.values() if row.index in (indexes or ()) or row.key in (keys or ())]
+        partition.clear(gone)
+        self._settle(after, name)
+        return len(gone)
+
+    def consume(self, name: str, task: str, indexes: Iterable[int]) -> None:
+        after = copy.deepcopy(self.state)
+        after.partitions[name].tasks.setdefault(task, Task()).consumed.update(indexes)
+        self._settle(after, name)
+
+    def reset(self, name: str, task: str | None) -> int:
+        partition = self.get(name)
+        tasks = {t: kept for t, kept in partition.tasks.items() if task in (None, t)}
+        after = copy.deepcopy(self.state)
+        for known in tasks:
+            after.partitions[name].tasks[known] = Task()
+        self._settle(after, name)
+        return sum(len(kept.consumed) + kept.cleared for kept in tasks.values())

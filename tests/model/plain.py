@@ -1,0 +1,144 @@
+"""The state of the service as api.md tells it, in dicts and loops. It knows nothing of `core`.
+
+Revisions are left out of comparisons, so that two equal states are two states between which nothing changed.
+"""
+
+import copy
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Shape = tuple[int, ...]
+
+
+@dataclass
+class Row:
+    index: int
+    position: int
+    key: str | None
+    group: str | int | None = None
+    custom: dict[str, Any] = field(default_factory=dict)
+    shapes: dict[str, Shape | None] = field(default_factory=dict)
+    cells: dict[str, Any] = field(default_factory=dict)
+    revision: int = field(default=0, compare=False)
+
+
+@dataclass
+class Schema:
+    """A field as it stands, as it is declared, or as a write would have it (then `shapes` has one per row)."""
+
+    kind: str
+    dtype: str | None = None
+    ragged: bool = False
+    rank: int | None = None
+    shape: Shape | None = None
+    shapes: list[Shape] = field(default_factory=list)
+
+    def conflicts(self, other: "Schema") -> set[str]:
+        if self.kind != other.kind:
+            return {"kind-conflict"}
+        ranks = {self.rank, other.rank} - {None}
+        return {"dtype-conflict"} if self.dtype != other.dtype or len(ranks) > 1 else set()
+
+
+@dataclass
+class Task:
+    consumed: set[int] = field(default_factory=set)
+    cleared: int = 0
+
+
+@dataclass
+class Settings:
+    expected: int | None = None
+    most: int | None = None
+    declared: dict[str, Schema] = field(default_factory=dict)
+
+
+@dataclass
+class Partition:
+    settings: Settings = field(default_factory=Settings)
+    rows: dict[int, Row] = field(default_factory=dict)
+    fields: dict[str, Schema] = field(default_factory=dict)
+    tasks: dict[str, Task] = field(default_factory=dict)
+    inserted: int = 0
+    revision: int = field(default=0, compare=False)
+
+    def holders(self, name: str) -> list[Row]:
+        return [row for row in self.rows.values() if name in row.shapes]
+
+    def by_key(self, key: str) -> Row | None:
+        return next((row for row in self.rows.values() if row.key == key), None)
+
+    def is_done(self, task: str) -> bool:
+        expected = self.settings.expected
+        if expected is None or self.inserted < expected:
+            return False
+        return self.tasks.get(task, Task()).consumed >= set(self.rows)
+
+    def note_shapes(self, name: str) -> None:
+        """Ragged once two samples differ in shape, or one from the declared shape."""
+        schema, declared = self.fields[name], self.settings.declared.get(name)
+        shapes = {row.shapes[name] for row in self.holders(name)}
+        if declared is not None and declared.shape is not None and shapes:
+            shapes.add(declared.shape)
+        schema.ragged |= schema.kind == "tensor" and len(shapes) > 1
+
+    def clear(self, rows: Iterable[Row]) -> None:
+        """Rows are gone; what was consumed still counts; a field that nobody has any more is forgotten."""
+        held = [name for name in self.fields if self.holders(name)]
+        for row in rows:
+            del self.rows[row.index]
+            for task in self.tasks.values():
+                task.cleared += row.index in task.consumed
+                task.consumed.discard(row.index)
+        for name in held:
+            if not self.holders(name):
+                self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        if name in self.settings.declared:
+            self.fields[name] = copy.deepcopy(self.settings.declared[name])
+            return
+        del self.fields[name]
+        for row in self.rows.values():
+            row.cells.pop(name, None)
+
+    def takeable(self, task: str, fields: Sequence[str]) -> list[int]:
+        """Every requested field produced, not consumed by the task; lowest first."""
+        consumed = self.tasks.get(task, Task()).consumed
+        return [i for i, row in self.rows.items() if i not in consumed and all(name in row.shapes for name in fields)]
+
+    def whole_groups(self, task: str, fields: Sequence[str], n: int, by: str) -> list[list[int]]:
+        """Groups of exactly n rows, all of them takeable."""
+        takeable = set(self.takeable(task, fields))
+        groups: dict[Any, list[Row]] = {}
+        for row in self.rows.values():
+            name = row.position // n if by == "position" else row.group
+            groups.setdefault(name, []).append(row)
+        groups.pop(None, None)
+        out = []
+        for rows in groups.values():
+            names = {row.group for row in rows} - {None}
+            if len(rows) == n and len(names) <= 1 and takeable.issuperset(row.index for row in rows):
+                out.append([row.index for row in rows])
+        return out
+
+
+@dataclass
+class State:
+    partitions: dict[str, Partition] = field(default_factory=dict)
+    deleted: dict[str, int] = field(default_factory=dict, compare=False)
+    next_index: int = 0
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """RFC 7396, section 2, as it is written there."""
+    if not isinstance(patch, dict):
+        return patch
+    target = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            target.pop(name, None)
+        else:
+            target[name] = merged(target.get(name), value)
+    return target

@@ -1,0 +1,50 @@
+"""What is kept for claims, held against its definition: ready rows and whole groups, found by a scan of the model.
+
+A window of two groups may stand in the index until it is taken; nothing else may be there too much or too little.
+"""
+
+import numpy as np
+
+from core.engine import Engine
+from core.partition import Partition
+from core.supply import GroupIndex, Supply
+from tests.model.model import Plain
+
+
+def check_supplies(engine: Engine, plain: Plain) -> None:
+    """Every supply of every partition."""
+    for name, partition in engine.partitions.items():
+        for (task, _), supply in partition.supplies.items():
+            check_ready(plain, name, task, partition, supply)
+            for (by, n), index in supply.groups.items():
+                meant = plain.state.partitions[name].whole_groups(task, supply.fields, n, by)
+                check_groups(meant, partition, index, partition._build_supply(task, supply.fields))
+
+
+def check_ready(plain: Plain, name: str, task: str, partition: Partition, supply: Supply) -> None:
+    ready = supply.ready
+    rows = np.flatnonzero(ready.bits)
+    assert partition.rows.global_index[rows].tolist() == plain.state.partitions[name].takeable(task, supply.fields)
+    assert ready.count == len(rows)
+    assert ready.blocks.tolist() == ready.bits.reshape(len(ready.blocks), -1).sum(1).tolist()
+    assert (partition._build_supply(task, supply.fields).ready.lowest(ready.count) == rows).all()
+
+
+def check_groups(meant: list[list[int]], partition: Partition, index: GroupIndex, fresh: Supply) -> None:
+    again = fresh.by_group(index.by, index.n, partition.rows, partition.groups)
+    kept, found = held(partition, index), held(partition, again)
+    assert index.whole.count == len(kept)
+    assert {tuple(group) for group in meant} <= kept <= found
+    mixed = {group for group in found if is_mixed(partition, again, group)}
+    assert found - mixed == {tuple(group) for group in meant}
+
+
+def held(partition: Partition, index: GroupIndex) -> set[tuple[int, ...]]:
+    """The groups of an index as global indexes."""
+    members = index._members(np.flatnonzero(index.whole.bits))
+    return {tuple(group) for group in partition.rows.global_index[members].tolist()}
+
+
+def is_mixed(partition: Partition, index: GroupIndex, group: tuple[int, ...]) -> bool:
+    rows = partition.rows.locate(np.array([group], np.int64))
+    return bool(index._mixed(rows)[0])
