@@ -105,9 +105,10 @@ def answer(connection: socket.socket) -> httpx.Response:
     top, _, rest = data.partition(b"\r\n\r\n")
     first, *lines = top.decode("latin-1").split("\r\n")
     headers = httpx.Headers([tuple(line.split(": ", 1)) for line in lines])  # type: ignore[misc]
-    while len(rest) < int(headers.get("content-length", "0")):
+    length = int(headers.get("content-length", "0"))
+    while len(rest) < length:
         rest += _more(connection)
-    return httpx.Response(int(first.split()[1]), headers=headers, content=rest)
+    return httpx.Response(int(first.split()[1]), headers=headers, content=rest[:length])
 
 
 def _more(connection: socket.socket) -> bytes:
