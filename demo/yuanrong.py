@@ -6,6 +6,7 @@ Processes take turns: where more of them than there are cores call at once, the 
 
 import fcntl
 import os
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -24,7 +25,8 @@ class YuanrongStorage:
         os.environ["DATASYSTEM_CLIENT_LOG_DIR"] = str(address.folder / "client-logs")
         from yr.datasystem import KVClient  # type: ignore[import-untyped]  # it has no types
 
-        self._turns = (address.folder / "turns").open("a")
+        self._turns = os.open(address.folder / "turns", os.O_RDWR | os.O_CREAT)
+        weakref.finalize(self, os.close, self._turns)
         self._client = KVClient(address.host, address.port, connect_timeout_ms=CONNECT_MS)
         try:
             self._client.init()
