@@ -192,11 +192,11 @@ class Executor:
         try:
             result = run(self._engine)
             return result if isinstance(result, Parked) else call.render(result)
-        except Refused as refused:
-            return refused
         except Exception as error:  # the boundary: a bug reaches its caller alone, unless state was half changed
             if self._engine.applying:
                 raise Broken("a change was applied in part: memory and journal may differ") from error
+            if isinstance(error, Refused):
+                return error
             _log.exception("a call broke before it changed anything")
             return Internal()
 
