@@ -1,0 +1,93 @@
+"""What a call costs is counted, not timed: tensor operations do not grow with the rows, a claim touches its batch."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from core.arrays import Ints
+from core.batch import View
+from core.engine import Engine
+from core.operations.claim import Claimed, Wanted, claim_now
+from core.samplers import sampler
+from core.status import StatusWords
+
+from .world import add, look, new_engine, write
+
+FIELDS = ("a", "b", "c", "d", "e")
+
+
+class Counter(TorchDispatchMode):
+    """Counts every operation that reaches torch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += 1
+        return func(*args, **(kwargs or {}))
+
+
+def ready(rows: int) -> Engine:
+    engine = new_engine(torch.device("cpu"))
+    write(engine, "p", add(engine, "p", rows), FIELDS)
+    return engine
+
+
+def take(engine: Engine, rows: int) -> None:
+    wanted = Wanted("t", FIELDS, rows, rows, 0, sampler("sequential", {}), View(FIELDS))
+    assert isinstance(claim_now(engine, "p", wanted), Claimed)
+
+
+def operations(call: Callable[[], object]) -> int:
+    with Counter() as counter:
+        call()
+    return counter.count
+
+
+def cost(call: Callable[[Engine, int], object], rows: int) -> int:
+    engine = ready(rows)
+    return operations(lambda: call(engine, rows))
+
+
+def test_a_read_is_the_same_few_operations_for_any_number_of_rows() -> None:
+    counts = [cost(lambda engine, _: look(engine, "p", fields=FIELDS), rows) for rows in (8, 512, 8192)]
+    assert len(set(counts)) == 1, counts
+    assert 0 < counts[0] < 12
+
+
+def test_a_claim_is_the_same_few_operations_for_any_number_of_rows() -> None:
+    counts = [cost(take, rows) for rows in (8, 512, 8192)]
+    assert len(set(counts)) == 1, counts
+    assert 0 < counts[0] < 24
+
+
+def test_a_loop_over_rows_would_be_noticed() -> None:
+    engine = ready(64)
+    looped = operations(lambda: [look(engine, "p", [index], FIELDS) for index in range(64)])
+    assert looped == 64 * operations(lambda: look(engine, "p", [0], FIELDS))
+
+
+def test_a_claim_touches_its_batch_and_not_its_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    touched: list[int] = []
+    gather = StatusWords.gather
+
+    def counted(self: StatusWords, rows: Ints) -> torch.Tensor:
+        touched.append(len(rows))
+        return gather(self, rows)
+
+    sums = []
+    for rows in (1_000, 100_000):
+        engine = ready(50_000) if rows > 50_000 else ready(rows)
+        if rows > 50_000:
+            write(engine, "p", add(engine, "p", 50_000), FIELDS)
+        take(engine, 64)
+        monkeypatch.setattr(StatusWords, "gather", counted)
+        touched.clear()
+        take(engine, 64)
+        sums.append(sum(touched))
+        monkeypatch.undo()
+    assert sums == [64, 64]
