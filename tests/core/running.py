@@ -19,7 +19,7 @@ from core.operations.claim import Answer, Claimed, Wanted, claim
 from core.samplers import Sampler, Sequential
 from tests.core.world import Clock, add, new_engine, write
 
-TIMEOUT_S = 30
+TIMEOUT_S = 20
 
 
 class WatchedJournal(MemoryJournal):
@@ -89,7 +89,7 @@ class Running:
     async def hold(self) -> Gate:
         """The thread stands in an operation until the gate is opened, so that calls queue up behind it."""
         gate = Gate()
-        self.put(gate)
+        self.put(gate).add_done_callback(asyncio.Future.exception)  # its answer is of no interest
         await gate.entered()
         return gate
 
@@ -128,6 +128,7 @@ async def running(journal: MemoryJournal | None = None) -> AsyncIterator[Running
     executor.start()
     assert await asyncio.to_thread(replayed.wait, TIMEOUT_S)
     try:
-        yield Running(engine, executor, journal, fatal)
+        async with asyncio.timeout(TIMEOUT_S):
+            yield Running(engine, executor, journal, fatal)
     finally:
         await executor.close()
