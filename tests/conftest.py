@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 ROOT = Path(__file__).parent.parent
-DEADLINE_S = 30
+DEADLINE_S = 120  # an upper bound for a busy machine; nothing waits for it to pass
 
 
 class ServerProcess:
