@@ -26,7 +26,11 @@ ROWS = st.lists(ROW, max_size=24)
 
 # One suite, many subclasses: that is the point of it, and without a database nothing is replayed across them.
 each_state = settings(
-    derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.differing_executors]
+    max_examples=40,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.differing_executors],
 )
 
 

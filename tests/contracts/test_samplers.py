@@ -17,7 +17,7 @@ class TestSequential(SamplerContract):
     name: ClassVar[str] = "sequential"
     arguments: ClassVar[dict[str, Any]] = {}
 
-    @settings(derandomize=True, deadline=None)
+    @settings(max_examples=60, derandomize=True, deadline=None)
     @given(ROWS)
     def test_lowest_indexes_first(self, rows: list[Any]) -> None:
         state = build(rows)
@@ -29,7 +29,7 @@ class TestGrpoGroup(SamplerContract):
     arguments: ClassVar[dict[str, Any]] = {"n_samples_per_prompt": 2}
     step: ClassVar[int] = 2
 
-    @settings(derandomize=True, deadline=None)
+    @settings(max_examples=60, derandomize=True, deadline=None)
     @given(ROWS)
     def test_whole_groups_of_exactly_n_and_all_of_them(self, rows: list[Any]) -> None:
         state = build(rows)
@@ -49,7 +49,7 @@ class TestGrpoGroupByPosition(SamplerContract):
     arguments: ClassVar[dict[str, Any]] = {"n_samples_per_prompt": 2, "group_by": "position"}
     step: ClassVar[int] = 2
 
-    @settings(derandomize=True, deadline=None)
+    @settings(max_examples=60, derandomize=True, deadline=None)
     @given(ROWS)
     def test_windows_of_rows_ever_inserted_without_a_gap_or_two_groups(self, rows: list[Any]) -> None:
         state = build(rows)
@@ -91,3 +91,24 @@ def test_groups_too_small_and_too_large_are_named() -> None:
         ("group-incomplete", 1, (b'"small"',)),
         ("group-oversized", 3, (b'"large"',)),
     ]
+
+
+def test_groups_in_shuffled_order_go_out_whole_oldest_group_first() -> None:
+    engine = new_engine()
+    names = ["b", 7, "a", "7", "a", "b", 7, "7", "b", "a", "7", 7]
+    rows = [add(engine, "p", 1, group_ids=[name])[0] for name in names if add(engine, "other", group_ids=["a"])]
+    write(engine, "p", rows[::-1], ["f"])
+    partition = engine.partitions["p"]
+    taken = sampler("grpo_group", {"n_samples_per_prompt": 3}).take(partition, partition.supply("t", ("f",)), 9)
+    assert partition.rows.global_index[taken].tolist() == [rows[i] for i in (0, 5, 8, 1, 6, 11, 2, 4, 9)]
+
+
+def test_the_last_window_is_named_while_rows_of_it_are_still_to_come() -> None:
+    engine = new_engine()
+    rows = add(engine, "p", 5)
+    by_position = sampler("grpo_group", {"n_samples_per_prompt": 3, "group_by": "position"})
+    (open_window,) = by_position.blocking(engine.partitions["p"])
+    assert (open_window.reason, open_window.count) == ("group-incomplete", 2)
+    assert open_window.global_indexes == tuple(rows[3:])
+    add(engine, "p", 1)
+    assert by_position.blocking(engine.partitions["p"]) == []

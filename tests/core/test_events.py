@@ -1,0 +1,121 @@
+"""Events are the journal's format: each comes back from its bytes as it was, and has its place in the engine's table.
+
+The bytes of one entry are pinned: where they no longer mean the same, journals already written cannot be read.
+"""
+
+import base64
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from core import events
+from core.arrays import pack, unpack
+from core.batch import View
+from core.cells import Const
+from core.engine import _APPLY, Engine
+from core.events import AnyEvent, Change, Declared, Event, FieldWrite, Settings
+from core.operations.claim import Claimed, Wanted, claim_now
+from core.operations.consumption import reset_consumption
+from core.operations.delete import delete
+from core.operations.partitions import delete_partition, put_partition
+from core.operations.produce import RowWrite, patch_backend_meta, patch_custom_meta, produce
+from core.samplers import Sequential
+from core.selection import Selector
+from tests.core.world import OBJECT, TENSOR, Book, Schema, add, add_keys, new_engine
+from tests.model.compare import dump
+
+INDEXES = pack(unpack(b"\x00" * 8 + b"\xff" * 7 + b"\x7f"))
+# New ones go to the end: the first fifteen are pinned below.
+SAMPLES: list[AnyEvent] = [
+    events.PartitionMade("p", 1.5),
+    events.PartitionSet("p", Settings(4, None, 5, (Declared("f", "tensor", "int64", True, (1, 2)),))),
+    events.PartitionSet("p", Settings(None, 2**31, 1, (Declared("o", "object", None, False, None),))),
+    events.PartitionDeleted("p/\u00e9"),
+    events.Inserted("p", 2**62, 65_536, None),
+    events.Inserted("p", 0, 2, [b'"a"', b'"\xc3\xa9"']),
+    events.Grouped("p", INDEXES, [b'"7"', b"7"]),
+    events.Produced("p", INDEXES, [FieldWrite("f", "tensor", "int64", False, 1, (4,), None, b"null")]),
+    events.Produced("p", INDEXES, [FieldWrite("f", "tensor", "int64", True, 1, None, b"\0" * 8, [b"1", b"{}"])]),
+    events.Produced("p", INDEXES, [FieldWrite("o", "object", None, False, None, None, None, b'{"a":1}')]),
+    events.CustomMetaSet("p", INDEXES, [b"{}", b'{"a":[1,2.5]}']),
+    events.BackendMetaSet("p", INDEXES, {"f": b"null", "o": [b"1", b"2"]}),
+    events.Cleared("p", INDEXES),
+    events.Consumed("p", "task", INDEXES),
+    events.Reset("p", "task"),
+]
+
+
+def all_types(base: type) -> set[type]:
+    return {base, *(kind for sub in base.__subclasses__() for kind in all_types(sub))} - {Event}
+
+
+def restored(change: Change) -> Change:
+    (back,) = msgspec.msgpack.decode(msgspec.msgpack.encode([change]), type=list[Change])
+    return back
+
+
+@pytest.mark.parametrize("event", SAMPLES, ids=lambda event: type(event).__name__)
+def test_an_event_comes_back_as_it_was(event: AnyEvent) -> None:
+    assert restored(Change(7, [event])) == Change(7, [event])
+
+
+def test_several_events_of_one_call_come_back_in_order() -> None:
+    assert restored(Change(2**40, SAMPLES)) == Change(2**40, SAMPLES)
+
+
+def test_every_type_is_in_the_union_in_the_engines_table_and_in_these_tests() -> None:
+    types = all_types(Event)
+    assert types == set(get_args(AnyEvent))
+    assert types == {type(event) for event in SAMPLES}
+    assert types == _APPLY.keys() | {events.PartitionMade, events.PartitionDeleted}
+
+
+def life() -> Engine:
+    """A partition's life in which each type of event happens."""
+    engine = new_engine()
+    put_partition(engine, "p", 4, None, None, {"f": Schema("int64")})
+    keys = add_keys(engine, "p", ["a", "b"], group_ids=["g", 7])
+    row = RowWrite(keys, custom_meta=Const(b'{"v":1}'))
+    produce(engine, "p", row, False, {"f": TENSOR, "o": OBJECT}, {"f": [b"1", b"2"]})
+    produce(engine, "p", RowWrite(keys), False, {"f": Schema("int64", lengths=[3, 5])}, {})
+    patch_custom_meta(engine, "p", RowWrite(keys[:1], custom_meta=[b'{"v":null}']))
+    patch_backend_meta(engine, "p", RowWrite(keys[1:]), {"o": Const(b'"moved"')})
+    assert isinstance(claim_now(engine, "p", Wanted("t", ("f",), 2, 1, 0, Sequential(), View())), Claimed)
+    reset_consumption(engine, "p", "t")
+    delete(engine, "p", Selector(indexes=keys[:1]))
+    add(engine, "gone")
+    delete_partition(engine, "gone", None)
+    return engine
+
+
+def test_a_life_is_replayed_from_its_bytes_alone() -> None:
+    engine, book = life(), Book()
+    assert {type(event) for change in engine.log for event in change.events} == all_types(Event)
+    assert [change.revision for change in engine.log] == list(range(1, engine.revision + 1))
+    book.take(engine)
+    assert dump(book.replayed()) == dump(engine)
+
+
+PINNED = """
+kZIJn5OtUGFydGl0aW9uTWFkZaFwyz/4AAAAAAAAk6xQYXJ0aXRpb25TZXShcJQEwAWRlaFmpnRlbnNvcqVpbnQ2NMOSAQKTrFBhcnRpdGlvblNldKFw
+lMDOgAAAAAGRlaFvpm9iamVjdMDCwJKwUGFydGl0aW9uRGVsZXRlZKRwL8OplahJbnNlcnRlZKFwz0AAAAAAAAAAzgABAADAlahJbnNlcnRlZKFwAAKS
+xAMiYSLEBCLDqSKUp0dyb3VwZWShcMQQAAAAAAAAAAD/////////f5LEAyI3IsQBN5SoUHJvZHVjZWShcMQQAAAAAAAAAAD/////////f5GYoWamdGVu
+c29ypWludDY0wgGRBMDEBG51bGyUqFByb2R1Y2VkoXDEEAAAAAAAAAAA/////////3+RmKFmpnRlbnNvcqVpbnQ2NMMBwMQIAAAAAAAAAACSxAExxAJ7
+fZSoUHJvZHVjZWShcMQQAAAAAAAAAAD/////////f5GYoW+mb2JqZWN0wMLAwMDEB3siYSI6MX2UrUN1c3RvbU1ldGFTZXShcMQQAAAAAAAAAAD/////
+////f5LEAnt9xA17ImEiOlsxLDIuNV19lK5CYWNrZW5kTWV0YVNldKFwxBAAAAAAAAAAAP////////9/gqFmxARudWxsoW+SxAExxAEyk6dDbGVhcmVk
+oXDEEAAAAAAAAAAA/////////3+UqENvbnN1bWVkoXCkdGFza8QQAAAAAAAAAAD/////////f5OlUmVzZXShcKR0YXNr
+"""
+
+
+def test_an_entry_that_an_older_journal_holds_still_means_the_same() -> None:
+    (change,) = msgspec.msgpack.decode(base64.b64decode(PINNED), type=list[Change])
+    assert change.revision == 9
+    assert change.events == SAMPLES[: len(change.events)]
+    assert len(change.events) == 15
+
+
+@pytest.mark.parametrize("damaged", [[9], [9, [["Unknown", "p"]]], [9, [["Cleared", "p"]]], [9, [["Reset", 1, "t"]]]])
+def test_an_entry_of_another_form_is_refused_and_not_guessed_at(damaged: list[Any]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.msgpack.decode(msgspec.msgpack.encode([damaged]), type=list[Change])
