@@ -105,7 +105,11 @@ async def add(desk: Desk, tally: Tally, batch: BatchMeta, columns: Columns) -> N
 
 
 async def batches(desk: Desk, tally: Tally, want: Want) -> AsyncIterator[BatchMeta]:
-    """Claim batch after batch for the tally's task, until the service says that there is no more to come."""
+    """Claim batch after batch for the tally's task, until the service says that there is no more to come.
+
+    A row that comes again ends it too: that might go on for ever, and the account will name the row.
+    """
+    seen: set[int] = set()
     while True:
         claimed = await tally.call(
             desk.client.claim(
@@ -120,7 +124,11 @@ async def batches(desk: Desk, tally: Tally, want: Want) -> AsyncIterator[BatchMe
             )
         )
         if claimed:
-            note(tally.consumed, want.partition, claimed.batch.global_indexes)
+            indexes = claimed.batch.global_indexes
+            note(tally.consumed, want.partition, indexes)
+            if not seen.isdisjoint(indexes):
+                return
+            seen.update(indexes)
             yield claimed.batch
         elif claimed.done:
             return
@@ -128,17 +136,16 @@ async def batches(desk: Desk, tally: Tally, want: Want) -> AsyncIterator[BatchMe
 
 def fetch(desk: Desk, tally: Tally, batch: BatchMeta, fields: Sequence[str]) -> Columns:
     """The values of `fields` for every row, found through the batch meta alone. Raises DamagedValue, MissingBytes."""
-    columns = {name: _fetch_column(desk, tally, batch, name) for name in fields}
-    for name, values in columns.items():
-        _check_schema(batch, name, values)
-    return columns
-
-
-def _fetch_column(desk: Desk, tally: Tally, batch: BatchMeta, name: str) -> list[Value]:
-    blobs = desk.storage.get([cell_name(index, name) for index in batch.global_indexes])
+    names = [cell_name(index, name) for name in fields for index in batch.global_indexes]
+    cells = [cell for name in fields for cell in (batch.backend_meta or {})[name]]
+    blobs = desk.storage.get(names)
     tally.checked += len(blobs)
     tally.bytes_moved += sum(map(len, blobs))
-    return [unpack(blob, cell) for blob, cell in zip(blobs, (batch.backend_meta or {})[name], strict=True)]
+    values = [unpack(blob, cell) for blob, cell in zip(blobs, cells, strict=True)]
+    columns = {name: values[at * len(batch) : (at + 1) * len(batch)] for at, name in enumerate(fields)}
+    for name, column in columns.items():
+        _check_schema(batch, name, column)
+    return columns
 
 
 def _check_schema(batch: BatchMeta, name: str, values: list[Value]) -> None:

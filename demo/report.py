@@ -23,9 +23,9 @@ def bars(console: Console, totals: dict[str, int]) -> Iterator[Advance]:
 
 def print_table(console: Console, tallies: list[Tally]) -> None:
     """Per task: samples put, consumed and deleted; calls of the service; bytes to and from storage."""
-    table = Table(title="One GRPO step")
-    for heading in ("task", "processes", "put", "consumed", "deleted", "calls", "seconds", "calls/s", "MB moved"):
-        table.add_column(heading, justify="left" if heading == "task" else "right")
+    table = Table(title="One GRPO step", box=None, header_style="bold underline")
+    for heading in ("task", "procs", "put", "consumed", "deleted", "calls", "seconds", "calls/s", "MB"):
+        table.add_column(heading, justify="left" if heading == "task" else "right", no_wrap=True)
     for task in dict.fromkeys(tally.task for tally in tallies):
         table.add_row(*_line(task, [tally for tally in tallies if tally.task == task]))
     console.print(table)
