@@ -57,7 +57,7 @@ def _operation(op: Operation, by_type: Mapping[type, Any], components: Mapping[s
     out: dict[str, Any] = {
         "tags": [op.tag],
         "operationId": op.operation_id,
-        "summary": op.summary,
+        "summary": op.summary.replace("`", ""),  # words only: pages show it as it is
         "description": op.description or op.summary,
         "parameters": [*_path_parameters(op.path), *_query_parameters(op, components), *_header_parameters(op)],
         "responses": {**_replies(op, by_type), **_problems(op, by_type)},

@@ -47,6 +47,10 @@ class CellColumn:
             self.cells = filled(capacity, NULL, object)
             self.cells[holders] = self.const
 
+    def recorded(self) -> Ints:
+        """Rows with a cell of their own that is not null."""
+        return np.empty(0, np.int64) if self.cells is None else np.flatnonzero(self.cells != NULL)
+
     def resize(self, capacity: int) -> None:
         if self.cells is not None:
             self.cells = grown(self.cells, capacity, NULL)

@@ -215,6 +215,7 @@ class Partition:
                 field.declare(field.declared)
                 field.backend.forget_const()
             else:
+                self.rows.revision[field.backend.recorded()] = self.revision  # patched without having the field
                 del self.fields[name]
                 self._free_bits.append(field.bit)
                 self._drop_supplies(name)

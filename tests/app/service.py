@@ -98,7 +98,7 @@ def post(path: str, body: bytes, content_type: str = "application/json") -> byte
 
 
 def answer(connection: socket.socket) -> httpx.Response:
-    """The next reply on a connection; what follows it stays unread."""
+    """The next reply on a connection; what came with it of a later one is dropped."""
     data = b""
     while b"\r\n\r\n" not in data:
         data += _more(connection)

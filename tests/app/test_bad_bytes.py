@@ -2,15 +2,16 @@
 next call works. Here: bytes that are not JSON or not UTF-8, bodies too long, connections cut, foreign pages and hosts.
 """
 
-import contextlib
+from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import ServerProcess
+from tests.conftest import DEADLINE_S, ServerProcess
 
 from .service import Api, answer, connect, exchange, head, post, refused
 
 Q = "invalid-request"
+JSON = ("Content-Type: application/json",)
 BODIES = [
     (b"{", "JSON"),
     (b'{"count": 1', "JSON"),
@@ -112,41 +113,36 @@ def chunk(data: bytes) -> bytes:
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 
-def test_a_body_over_the_limit_is_refused_while_it_streams() -> None:
+@pytest.fixture(scope="module")
+def small() -> Iterator[str]:
+    """A server that takes small bodies; whatever the tests do to it, its log holds no traceback."""
     server = ServerProcess("--journal", "memory:", "--max-body-bytes", "100000")
-    try:
-        with connect(server.url) as connection:
-            connection.sendall(head("POST", "/v1/partitions/p/samples", *JSON, "Transfer-Encoding: chunked"))
-            connection.sendall(chunk(b'{"keys": ["') + chunk(b"k" * 100_000))
-            problem = refused(answer(connection), 413, "body-too-large", "100000", "max_body_bytes")
-            assert problem["retryable"] is False
-        with connect(server.url) as connection:
-            connection.sendall(head("POST", "/v1/partitions/p/samples", *JSON, "Content-Length: 100001"))
-            refused(answer(connection), 413, "body-too-large")
-        assert exchange(server.url, head("GET", "/v1/partitions/p")).status_code == 404
-        body = b'{"count": 1' + b" " * 99_988 + b"}"
-        assert exchange(server.url, post("/v1/partitions/p/samples", body)).status_code == 201
-    finally:
-        assert server.stop() == 0
+    yield server.url
+    server.process.terminate()
+    errors = server.process.communicate(timeout=DEADLINE_S)[1]
+    assert "Traceback" not in errors, errors
 
 
-JSON = ("Content-Type: application/json",)
+def test_a_body_over_the_limit_is_refused_while_it_streams(small: str) -> None:
+    with connect(small) as connection:
+        connection.sendall(head("POST", "/v1/partitions/p/samples", *JSON, "Transfer-Encoding: chunked"))
+        connection.sendall(chunk(b'{"keys": ["') + chunk(b"k" * 100_000))
+        problem = refused(answer(connection), 413, "body-too-large", "100000", "max_body_bytes")
+        assert problem["retryable"] is False
+    with connect(small) as connection:
+        connection.sendall(head("POST", "/v1/partitions/p/samples", *JSON, "Content-Length: 100001"))
+        refused(answer(connection), 413, "body-too-large")
+    assert exchange(small, head("GET", "/v1/partitions/p")).status_code == 404
+    body = b'{"count": 1' + b" " * 99_988 + b"}"
+    assert exchange(small, post("/v1/partitions/p/samples", body)).status_code == 201
 
 
-def test_a_connection_cut_in_mid_body_changes_nothing() -> None:
-    server = ServerProcess("--journal", "memory:", "--log-level", "warning")
-    try:
-        for framing in ("Content-Length: 50", "Transfer-Encoding: chunked"):
-            with connect(server.url) as connection:
-                body = chunk(b'{"count": 1}') if framing.startswith("T") else b'{"count": 1}'
-                connection.sendall(head("POST", "/v1/partitions/p/samples", *JSON, framing) + body)
-        assert exchange(server.url, head("GET", "/v1/partitions/p")).status_code == 404
-        server.process.terminate()
-        errors = server.process.communicate(timeout=30)[1]
-        assert "Traceback" not in errors, errors
-    finally:
-        with contextlib.suppress(ValueError):
-            server.kill()
+@pytest.mark.parametrize("framing", ["Content-Length: 50", "Transfer-Encoding: chunked"])
+def test_a_connection_cut_in_mid_body_changes_nothing(small: str, framing: str) -> None:
+    with connect(small) as connection:
+        body = chunk(b'{"count": 1}') if framing.startswith("T") else b'{"count": 1}'
+        connection.sendall(head("POST", "/v1/partitions/cut/samples", *JSON, framing) + body)
+    assert exchange(small, head("GET", "/v1/partitions/cut")).status_code == 404
 
 
 @pytest.mark.parametrize(

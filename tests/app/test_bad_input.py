@@ -242,12 +242,3 @@ def test_a_cell_may_not_grow_over_the_limit_by_merging(filled: Api) -> None:
     patch["custom_meta"] = [{"two": half}]
     refused(filled.send("PATCH", "custom-meta", patch), 422, Q, "after the merge", "custom_meta[0]")
     assert filled.dump() == before
-
-
-def test_a_promise_not_kept_yet_is_refused_on_changes_and_ignored_on_reads(filled: Api) -> None:
-    before, key = filled.dump(), {"Idempotency-Key": "k1"}
-    refused(filled.send("POST", "samples", {"count": 1}, headers=key), 422, Q, "Idempotency-Key", "leave it out")
-    refused(filled.send("DELETE", "", headers=key), 422, Q, "Idempotency-Key")
-    assert filled.send("POST", "batch-meta", {}, headers=key).status_code == 200
-    assert filled.send("GET", "keys", headers=key).status_code == 200
-    assert filled.dump() == before

@@ -81,6 +81,12 @@ def test_a_cursor_of_another_listing_is_refused(api: Api) -> None:
     refused(api.send("GET", f"/v1/partitions?cursor={cursor}"), 422, "invalid-request", "next_cursor")
 
 
+@pytest.mark.parametrize("query", ["limit=null", "limit=", "limit=1.5", "limit=%2B", "limit=0", "expand=null"])
+def test_a_parameter_has_a_value_of_its_kind_or_is_left_out(filled: Api, query: str) -> None:
+    name = query.partition("=")[0]
+    refused(filled.send("GET", f"batch-meta?{query}"), 422, "invalid-request", f"query.{name}")
+
+
 def test_keys_are_listed_by_prefix_with_their_meta_and_revision(api: Api) -> None:
     api.insert("7f_0", "7f_1", "8a_0", 'q"\\ü_1')
     revision = api.ok("PATCH", "custom-meta", {"keys": ["7f_1"], "custom_meta": [{"step": 41}]})["revision"]

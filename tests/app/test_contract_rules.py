@@ -164,6 +164,21 @@ def test_a_connection_is_kept_for_the_next_call(api: Api) -> None:
             assert data.startswith(b"HTTP/1.1 200")
 
 
+def test_a_promise_not_kept_yet_is_refused_on_changes_and_ignored_on_reads(filled: Api) -> None:
+    before, key = filled.dump(), {"Idempotency-Key": "k1"}
+    refused(
+        filled.send("POST", "samples", {"count": 1}, headers=key),
+        422,
+        "invalid-request",
+        "Idempotency-Key",
+        "leave it out",
+    )
+    refused(filled.send("DELETE", "", headers=key), 422, "invalid-request", "Idempotency-Key")
+    assert filled.send("POST", "batch-meta", {}, headers=key).status_code == 200
+    assert filled.send("GET", "keys", headers=key).status_code == 200
+    assert filled.dump() == before
+
+
 def test_the_codes_and_statuses_are_the_contracts() -> None:
     statuses = {code: kind.status for code, kind in PROBLEMS.items()}
     assert {code for code, kind in PROBLEMS.items() if kind.retryable} == {

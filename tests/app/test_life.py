@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -126,19 +127,27 @@ def test_a_second_server_on_the_same_folder_refuses_to_start(tmp_path: Path) -> 
         assert server.stop() == 0
 
 
-def written_journal(folder: Path) -> Path:
-    """A folder in which three changes were acknowledged; its newest segment."""
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which three changes were acknowledged."""
+    folder = tmp_path_factory.mktemp("written")
     server = ServerProcess(*journal(folder))
     api = Api(server.url)
     for key in ("a", "b", "c"):
         api.insert(key)
     api.http.close()
     assert server.stop() == 0
+    return folder
+
+
+def copied(written: Path, folder: Path) -> Path:
+    """A copy of that journal; its newest segment."""
+    shutil.copytree(written / "journal", folder / "journal")
     return max((path for path in (folder / "journal").iterdir() if path.stat().st_size > 200), key=lambda p: p.name)
 
 
-def test_a_torn_last_entry_is_cut(tmp_path: Path) -> None:
-    segment = written_journal(tmp_path)
+def test_a_torn_last_entry_is_cut(written: Path, tmp_path: Path) -> None:
+    segment = copied(written, tmp_path)
     os.truncate(segment, segment.stat().st_size - 3)
     server = ServerProcess(*journal(tmp_path))
     try:
@@ -149,8 +158,8 @@ def test_a_torn_last_entry_is_cut(tmp_path: Path) -> None:
         assert server.stop() == 0
 
 
-def test_damage_that_is_no_torn_entry_refuses_the_start_and_says_where(tmp_path: Path) -> None:
-    segment = written_journal(tmp_path)
+def test_damage_that_is_no_torn_entry_refuses_the_start_and_says_where(written: Path, tmp_path: Path) -> None:
+    segment = copied(written, tmp_path)
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 0xFF
     segment.write_bytes(data)

@@ -11,7 +11,7 @@ from tests.conftest import ROOT, ServerProcess
 
 HERE = Path(__file__).parent
 LONG = os.environ.get("TEST_LONG") == "1"
-EXAMPLES = "200" if LONG else "10"
+EXAMPLES = "200" if LONG else "5"
 PHASES = "examples,coverage,fuzzing,stateful" if LONG else "examples,fuzzing,stateful"
 
 

@@ -4,6 +4,7 @@ its partition. No test measures time: a wait of 60 s that is answered was woken;
 
 import asyncio
 import json
+import select
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -155,36 +156,49 @@ async def test_the_oldest_is_served_first_and_a_larger_one_holds_up_no_smaller(a
         assert (await large).json()["batch"]["keys"] == ["c", "d", "e"]
 
 
-@pytest.fixture
-def narrow() -> Iterator[Api]:
+@pytest.fixture(scope="module")
+def narrow_url() -> Iterator[str]:
     """A server where one call of a client may wait: whoever is turned away knows that another is parked."""
     server = ServerProcess("--journal", "memory:", "--max-waiting-per-client", "1")
-    api = Api(server.url)
-    with api.http:
-        yield api
+    yield server.url
     assert server.stop() == 0
 
 
-def until_full(api: Api, full: bool) -> httpx.Response:
-    """Poll the server until it turns a waiting call away, or takes it again; the reply that shows it."""
+@pytest.fixture
+def narrow(narrow_url: str) -> Iterator[Api]:
+    api = Api(narrow_url)
+    with api.http:
+        yield api
+
+
+def park(api: Api, connection: socket.socket) -> httpx.Response:
+    """A claim parked on this connection; the reply of another that was turned away, since one is there already."""
     deadline = time.monotonic() + DEADLINE_S
-    while True:
-        reply = api.claim("n", wait_s=0.01)
-        if (reply.status_code == 429) == full:
-            return reply
+    connection.sendall(waiting_claim(api))
+    while (reply := api.claim("n", wait_s=0.01)).status_code != 429:
+        assert time.monotonic() < deadline
+        if select.select([connection], [], [], 0)[0]:  # it came while the other waited, and was the one turned away
+            assert answer(connection).status_code == 429
+            connection.sendall(waiting_claim(api))
+    return reply
+
+
+def until_there_is_room(api: Api) -> None:
+    """The claim that was parked is known to be gone."""
+    deadline = time.monotonic() + DEADLINE_S
+    while api.claim("n", wait_s=0.01).status_code == 429:
         assert time.monotonic() < deadline
 
 
 def test_too_many_waiting_calls_of_one_client_are_turned_away_until_one_ends(narrow: Api) -> None:
     with connect(narrow.url) as connection:
-        connection.sendall(waiting_claim(narrow, "t"))
-        reply = until_full(narrow, True)
+        reply = park(narrow, connection)
         refused(reply, 429, "too-many-waiting", "waiting")
         assert int(reply.headers["retry-after"]) >= 1
         assert narrow.claim("n").status_code == 200
         narrow.produce(["a"], "n")
         assert answer(connection).status_code == 201
-    until_full(narrow, False)
+    until_there_is_room(narrow)
 
 
 @pytest.mark.parametrize("linger", [None, b"\1\0\0\0\0\0\0\0"], ids=["closed", "reset"])
@@ -193,21 +207,20 @@ def test_a_client_that_leaves_while_parked_takes_nothing(narrow: Api, linger: by
     with connect(narrow.url) as connection:
         if linger is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-        connection.sendall(waiting_claim(narrow, "t"))
-        until_full(narrow, True)
-    until_full(narrow, False)
+        park(narrow, connection)
+    until_there_is_room(narrow)
     narrow.produce(["a"], "n")
     assert narrow.ok("GET", "tasks/t/consumption")["consumed"] == 0
     assert narrow.claim("n").status_code == 201
 
 
-def waiting_claim(api: Api, task: str, wait_s: float = 60) -> bytes:
+def waiting_claim(api: Api, wait_s: float = 60) -> bytes:
     """The bytes of a claim that waits."""
     body = json.dumps(wanted(wait_s=wait_s)).encode()
-    return post(f"{api.path}/tasks/{task}/claims", body)
+    return post(f"{api.path}/tasks/t/claims", body)
 
 
 def test_a_second_request_on_the_line_is_not_taken_for_a_leave(api: Api) -> None:
     with connect(api.url) as connection:
-        connection.sendall(waiting_claim(api, "t", 0.05) + head("GET", "/healthz"))
+        connection.sendall(waiting_claim(api, 0.05) + head("GET", "/healthz"))
         assert answer(connection).json()["claim"] is None

@@ -105,10 +105,13 @@ def test_kill_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path) -> 
     account = Account()
     journal = ("--journal", f"file://{tmp_path}/journal")
     server = ServerProcess(*journal)
-    for life in range(ROUNDS):
-        account.live_and_die(server, life * 100_000)
-        server = ServerProcess(*journal)
-        account.check(server.url)
-    assert server.stop() == 0
+    try:
+        for life in range(ROUNDS):
+            account.live_and_die(server, life * 100_000)
+            server = ServerProcess(*journal)
+            account.check(server.url)
+    finally:
+        status = server.stop() if server.process.poll() is None else None
+    assert status == 0
     assert len(set(account.rows.values())) == len(account.rows) >= ROUNDS * WRITERS * ENOUGH
     assert len(set(account.taken)) == len(account.taken) > 0

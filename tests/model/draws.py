@@ -100,9 +100,6 @@ def settings_of(draw: st.DrawFn) -> tuple[dict[str, SchemaIn], Settings]:
     return {name: said for name, (said, _) in declared.items()}, meaning
 
 
-everyday = st.just((SchemaIn("int64", [4]), Schema("tensor", "int64", False, 1)))
-
-
 @st.composite
 def writes(draw: st.DrawFn, rows: int, indexes: list[int] | None, keys: list[str] | None) -> tuple[RowWrite, Write]:
     """Rows with their groups and custom meta, sometimes."""

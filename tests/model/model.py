@@ -197,8 +197,9 @@ class Plain:
             raise Refusal(["field-not-found"])
         for row, *cells in zip(rows, *columns.values(), strict=True):
             for known, cell in zip(columns, cells, strict=True):
-                if cell is not None or known in row.cells:
-                    row.cells[known] = cell
+                row.cells[known] = cell
+                if cell is None and known not in row.shapes:
+                    del row.cells[known]
         self._settle(after, name)
 
     def delete(self, name: str, indexes: list[int] | None, keys: list[str] | None) -> int:

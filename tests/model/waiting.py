@@ -1,6 +1,5 @@
 """Claims against the model: what goes out, what is answered when too little is there, and who may wait."""
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,15 +29,15 @@ class Waiting:
 
     @classmethod
     def drawn(cls, data: st.DataObject, name: str, partition: Partition | None) -> "Waiting":
+        task = data.draw(draws.tasks)
+        fields = tuple(data.draw(st.lists(st.sampled_from(["ids"] * 6 + ["mask", "text"]), min_size=1, max_size=2)))
         by = data.draw(st.sampled_from(["group_id", "group_id", "position", None, None]))
-        sizes = Counter(row.group for row in partition.rows.values()).values() if partition else ()
-        n = data.draw(st.sampled_from([*sizes, 1, 2, 3])) if by else 1
+        there = [n for n in (2, 3, 1) if by and partition and partition.whole_groups(task, fields, n, by)]
+        n = data.draw(st.sampled_from([*there * 3, 1, 2, 3])) if by else 1
         most = n * data.draw(st.sampled_from([1, 1, 2, 3]))
+        least = data.draw(st.integers(1, most))
         arguments = {"n_samples_per_prompt": n, "group_by": by} if by else {}
         chosen = sampler("grpo_group" if by else "sequential", arguments)
-        fields = tuple(data.draw(st.lists(st.sampled_from(["ids"] * 6 + ["mask", "text"]), min_size=1, max_size=2)))
-        least = data.draw(st.integers(1, most))
-        task = data.draw(draws.tasks)
         return cls(name, Wanted(task, fields, most, least, 5.0, chosen, View(fields, expand=True)), n, by)
 
     def begin(self, engine: Engine, plain: Plain) -> bool:
