@@ -53,7 +53,7 @@ def _accept(listener: Listener) -> None:
     while True:
         try:
             caller = listener.accept()
-        except (AuthenticationError, EOFError):
+        except (AuthenticationError, EOFError, OSError):  # a caller that left while it was greeted
             continue
         Thread(target=_answer, args=(caller, held), daemon=True).start()
 
