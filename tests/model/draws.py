@@ -22,6 +22,24 @@ FIELDS = tuple(DTYPES)
 CELLS = (None, {"at": 1}, {"at": 2}, "somewhere")
 PATCHES = (None, {}, {"a": 1}, {"a": None}, {"b": {"c": 2}}, {"b": {"c": None, "d": [None]}}, {"b": "x"})
 
+OPERATIONS = {
+    "insert_a_group": 3,
+    "produce_for_rows_that_are_there": 6,
+    "claim": 8,
+    "delete_samples": 4,
+    "insert": 3,
+    "produce": 4,
+    "retry": 3,
+    "patch_custom_meta": 2,
+    "patch_backend_meta": 2,
+    "read": 2,
+    "reset": 1,
+    "restart": 1,
+    "put": 1,
+    "delete_partition": 1,
+}
+
+operations = st.sampled_from([name for name, times in OPERATIONS.items() for _ in range(times)])
 partitions = st.sampled_from(("a",) * 14 + PARTITIONS)  # the first is what a shrunk example shows
 doomed = st.sampled_from(("b", "b", "c", "c", "a"))
 tasks = st.sampled_from(TASKS)
@@ -98,6 +116,9 @@ def settings_of(draw: st.DrawFn) -> tuple[dict[str, SchemaIn], Settings]:
     expected, most = draw(st.sampled_from([None, 0, 3, 6])), draw(st.sampled_from([None, None, 5]))
     meaning = Settings(expected, most, {name: meant for name, (_, meant) in declared.items()})
     return {name: said for name, (said, _) in declared.items()}, meaning
+
+
+everyday = st.just((SchemaIn("int64", [4]), Schema("tensor", "int64", False, 1)))
 
 
 @st.composite

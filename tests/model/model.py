@@ -197,9 +197,8 @@ class Plain:
             raise Refusal(["field-not-found"])
         for row, *cells in zip(rows, *columns.values(), strict=True):
             for known, cell in zip(columns, cells, strict=True):
-                row.cells[known] = cell
-                if cell is None and known not in row.shapes:
-                    del row.cells[known]
+                if cell is not None or known in row.cells:
+                    row.cells[known] = cell
         self._settle(after, name)
 
     def delete(self, name: str, indexes: list[int] | None, keys: list[str] | None) -> int:
@@ -210,7 +209,10 @@ class Plain:
         partition = after.partitions[name]
         gone = [row for row in partition.rows.values() if row.index in (indexes or ()) or row.key in (keys or ())]
         partition.clear(gone)
+        revisions = {row.index: row.revision for row in partition.rows.values()}
         self._settle(after, name)
+        for row in partition.rows.values():
+            row.revision = revisions[row.index]  # a field that is forgotten with the others is no change of this row
         return len(gone)
 
     def consume(self, name: str, task: str, indexes: Iterable[int]) -> None:

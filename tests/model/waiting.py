@@ -1,5 +1,7 @@
 """Claims against the model: what goes out, what is answered when too little is there, and who may wait."""
 
+import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,15 +31,15 @@ class Waiting:
 
     @classmethod
     def drawn(cls, data: st.DataObject, name: str, partition: Partition | None) -> "Waiting":
-        task = data.draw(draws.tasks)
-        fields = tuple(data.draw(st.lists(st.sampled_from(["ids"] * 6 + ["mask", "text"]), min_size=1, max_size=2)))
         by = data.draw(st.sampled_from(["group_id", "group_id", "position", None, None]))
-        there = [n for n in (2, 3, 1) if by and partition and partition.whole_groups(task, fields, n, by)]
-        n = data.draw(st.sampled_from([*there * 3, 1, 2, 3])) if by else 1
+        sizes = Counter(row.group for row in partition.rows.values()).values() if partition else ()
+        n = data.draw(st.sampled_from([*sizes, 1, 2, 2, 3])) if by else 1
         most = n * data.draw(st.sampled_from([1, 1, 2, 3]))
-        least = data.draw(st.integers(1, most))
         arguments = {"n_samples_per_prompt": n, "group_by": by} if by else {}
         chosen = sampler("grpo_group" if by else "sequential", arguments)
+        fields = tuple(data.draw(st.lists(st.sampled_from(["ids"] * 6 + ["mask", "text"]), min_size=1, max_size=2)))
+        least = data.draw(st.integers(1, most))
+        task = data.draw(draws.tasks)
         return cls(name, Wanted(task, fields, most, least, 5.0, chosen, View(fields, expand=True)), n, by)
 
     def begin(self, engine: Engine, plain: Plain) -> bool:
@@ -102,6 +104,9 @@ class Waiting:
         assert answer.batch.status.tolist() == [1] * len(indexes)
         meant = described(partition, indexes, list(self.wanted.fields), False)
         assert list(answer.batch.fields) == meant["fields"]
+        assert json.loads(answer.batch.custom_meta or b"") == meant["custom_meta"]
+        backend = {name: json.loads(column) for name, column in (answer.batch.backend_meta or {}).items()}
+        assert backend == meant["backend_meta"]
 
     def _check_refused(self, answer: NotClaimed, partition: Partition | None) -> None:
         partition = partition or Partition()
