@@ -4,21 +4,21 @@ import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 
 import orjson
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import compile_path
+from starlette.routing import Route, compile_path
 from starlette.staticfiles import StaticFiles
 
-from core.errors import Refused
 from core.executor import Executor
 from core.journal.contract import Durability
 
-from .errors import EdgeRefused, on_bug, on_edge_refused, on_http_exception, on_left, on_refused
+from .errors import on_bug, on_http_exception
 from .guard import Guard
 from .incoming import Edge
 from .openapi import document
@@ -65,13 +65,12 @@ def build(executor: Executor, settings: Settings, edge: Edge, on_start: Callable
     )  # fmt: skip
     app.state.edge = edge
     app.state.methods_of = _methods_of
-    for routes in ALL:
-        app.include_router(routes.router)
+    for operation in chain.from_iterable(routes.operations for routes in reversed(ALL)):  # the busiest first
+        route = Route(operation.path, operation.endpoint, methods=[operation.method], name=operation.operation_id)
+        route.methods = {operation.method}  # without the HEAD that comes with a GET
+        app.router.routes.append(route)
     _add_docs(app)
-    app.add_exception_handler(Refused, on_refused)
-    app.add_exception_handler(EdgeRefused, on_edge_refused)
     app.add_exception_handler(HTTPException, on_http_exception)
-    app.add_exception_handler(ClientDisconnect, on_left)
     app.add_exception_handler(Exception, on_bug)
     return Guard(app, executor, (settings.host, *settings.allowed_hosts))
 

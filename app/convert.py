@@ -1,16 +1,15 @@
 """From wire Structs to what operations take: columns, selectors, views, names in a query."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, cast
 
 import msgspec
-import orjson
 
 from batchmeta.wire.requests import Include
-from batchmeta.wire.types import Cells, ConstCell, ConstGroup, GroupIds
+from batchmeta.wire.types import Cells
 from core import intake
 from core.batch import View
-from core.cells import Column, Const
+from core.cells import Column
 from core.operations.produce import RowWrite
 from core.selection import Selector
 
@@ -19,20 +18,9 @@ from .contract import invalid
 _INDEXES = msgspec.json.Decoder(list[int])
 
 
-def column(cells: Cells) -> Column:
-    """A column of cells, still to be checked."""
-    if isinstance(cells, ConstCell):
-        return Const(bytes(cells.const))
-    return cells  # type: ignore[return-value]  # Raw is bytes-like; the checker copies each cell as it checks it
-
-
-def columns(by_field: Mapping[str, Cells] | None) -> dict[str, Column]:
-    """Columns by field."""
-    return {name: column(cells) for name, cells in (by_field or {}).items()}
-
-
-def _group_ids(group_ids: GroupIds | None) -> intake.GroupIds | None:
-    return Const(orjson.dumps(group_ids.const)) if isinstance(group_ids, ConstGroup) else group_ids
+def columns(by_field: Mapping[str, Cells] | None) -> Mapping[str, Column]:
+    """Columns by field, still to be checked: Raw is bytes-like, and the checker copies each cell as it checks it."""
+    return cast("Mapping[str, Column]", by_field or {})
 
 
 class RowsIn(Protocol):
@@ -46,12 +34,11 @@ class RowsIn(Protocol):
 
 def row_write(body: RowsIn) -> RowWrite:
     """Which rows, and their group ids and custom meta."""
-    cells = body.custom_meta
     return RowWrite(
         getattr(body, "global_indexes", None),
         body.keys,
-        _group_ids(getattr(body, "group_ids", None)),
-        None if cells is None else column(cells),
+        getattr(body, "group_ids", None),
+        cast("Column | None", body.custom_meta),
     )
 
 

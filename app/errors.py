@@ -77,27 +77,10 @@ def request_id_of(request: Request) -> str:
     return str(request.scope["state"]["request_id"])
 
 
-async def on_refused(request: Request, error: Exception) -> Response:
-    """Handler of core's refusals."""
-    assert isinstance(error, Refused)  # noqa: S101  (registered for that class alone)
-    return refused(error, request_id_of(request))
-
-
 def edge_refused(error: EdgeRefused, request_id: str) -> Response:
     """A refusal of the edge's own."""
     reason = UNSET if error.reason is None else error.reason
     return problem(error.code, error.detail, request_id, errors=_errors(error.errors), reason=reason)
-
-
-async def on_edge_refused(request: Request, error: Exception) -> Response:
-    """Handler of the edge's own refusals."""
-    assert isinstance(error, EdgeRefused)  # noqa: S101  (registered for that class alone)
-    return edge_refused(error, request_id_of(request))
-
-
-async def on_left(_: Request, __: Exception) -> Response:
-    """Handler of a client that left in mid-call: nobody reads this."""
-    return Response(status_code=400)
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:

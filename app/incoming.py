@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.datastructures import QueryParams
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
 from core.engine import Engine
 from core.errors import TooManyWaiting
@@ -29,16 +30,19 @@ class Reply:
     body: bytes
     etag: str | None = None
 
-    def to_response(self, method: str) -> Response:
-        """As starlette sends it."""
-        headers = {"Cache-Control": "no-store"}
-        if self.etag is not None:
-            headers["ETag"] = self.etag
-            if method == "GET":
-                headers |= {"Cache-Control": "no-cache", "Vary": "Accept"}
+    async def send(self, method: str, send: Send) -> None:
+        """Over ASGI."""
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(self.body))]
         if self.status == 304:
-            return Response(status_code=304, headers=headers)
-        return Response(self.body, self.status, headers, "application/json")
+            headers = []
+        if self.etag is not None:
+            headers.append((b"etag", self.etag.encode("latin-1")))
+        if self.etag is not None and method == "GET":
+            headers += [(b"cache-control", b"no-cache"), (b"vary", b"Accept")]
+        else:
+            headers.append((b"cache-control", b"no-store"))
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
 
 
 @dataclass(slots=True)
@@ -57,36 +61,74 @@ class Edge:
 class Incoming:
     """A request on its way to the engine."""
 
-    __slots__ = ("edge", "request")
+    __slots__ = ("_receive", "edge", "scope")
 
-    def __init__(self, request: Request) -> None:
-        self.request = request
-        self.edge: Edge = request.app.state.edge
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.scope, self._receive = scope, receive
+        self.edge: Edge = scope["app"].state.edge
+
+    @property
+    def method(self) -> str:
+        """GET, POST, …"""
+        return str(self.scope["method"])
+
+    @property
+    def request_id(self) -> str:
+        """The caller's or a new one, from the guard."""
+        return str(self.scope["state"]["request_id"])
+
+    @property
+    def path_params(self) -> dict[str, str]:
+        """Names in the path, decoded."""
+        return self.scope["path_params"]  # type: ignore[no-any-return]
 
     @property
     def partition_id(self) -> str:
         """From the path, its form already checked."""
-        return str(self.request.path_params["partition_id"])
+        return self.path_params["partition_id"]
 
     @property
     def task(self) -> str:
         """From the path, its form already checked."""
-        return str(self.request.path_params["task"])
+        return self.path_params["task"]
+
+    @property
+    def query(self) -> str:
+        """As it stands in the address."""
+        return str(self.scope["query_string"].decode("latin-1"))
+
+    @property
+    def query_params(self) -> QueryParams:
+        """Decoded."""
+        return QueryParams(self.scope["query_string"])
+
+    def header(self, name: str) -> str | None:
+        """The first header of that name, given in lower case."""
+        wanted = name.encode("latin-1")
+        for key, value in self.scope["headers"]:
+            if key == wanted:
+                return str(value.decode("latin-1"))
+        return None
 
     @property
     def content_type(self) -> str:
         """Without its parameters, lower case."""
-        return self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return (self.header("content-type") or "").partition(";")[0].strip().lower()
 
     async def body(self) -> bytes:
-        """The whole body. Refused while it streams as soon as it is over the limit."""
+        """The whole body. Refused while it streams as soon as it is over the limit. Raises ClientDisconnect."""
         most = self.edge.settings.max_body_bytes
-        declared = self.request.headers.get("content-length", "0")
+        declared = self.header("content-length") or "0"
         if declared.isdigit() and int(declared) > most:
             raise self._too_large(most)
         parts: list[bytes] = []
         size = 0
-        async for part in self.request.stream():
+        more = True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            part, more = message.get("body", b""), message.get("more_body", False)
             size += len(part)
             if size > most:
                 raise self._too_large(most)
@@ -108,7 +150,7 @@ class Incoming:
         *args: P.args, **kwargs: P.kwargs,
     ) -> Reply:  # fmt: skip
         """As `engine`, for a call that may park: it is withdrawn when its client leaves. Raises TooManyWaiting."""
-        client = self.request.client.host if self.request.client else ""
+        client = self.scope["client"][0] if self.scope.get("client") else ""
         waiting = self.edge.waiting
         if waiting.get(client, 0) >= self.edge.settings.max_waiting_per_client:
             raise TooManyWaiting
@@ -134,5 +176,5 @@ class Incoming:
         return future.result()
 
     async def _gone(self) -> None:
-        while (await self.request.receive())["type"] != "http.disconnect":
+        while (await self._receive())["type"] != "http.disconnect":
             pass

@@ -3,17 +3,17 @@
 One code path for every reader: by keys, by indexes, of a whole partition, of a claim, of an insert.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from . import encode
 from .arrays import Bits, Ints
 from .fields import Field
 from .partition import Partition, known
-from .status import bit_column, mask_of
+from .sizes import Sizes, together
+from .status import WORD, bit_column, covers
 
 DEFAULT_INCLUDE = frozenset({"field_schema", "custom_meta", "backend_meta"})
 
@@ -29,20 +29,8 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldView:
-    """A field's schema in a batch; `shapes` or `lengths` is a JSON column where the field is ragged."""
-
-    kind: str
-    dtype: str | None = None
-    ragged: bool = False
-    shape: tuple[int, ...] | None = None
-    shapes: bytes | None = None
-    lengths: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Batch:
-    """Columns are JSON bytes, None where not included. `status` uint8 [rows]."""
+    """Columns, and objects of them by field, are JSON bytes, None where not included. `status` uint8 [rows]."""
 
     partition_id: str
     revision: int
@@ -52,10 +40,10 @@ class Batch:
     status: Bits
     keys: bytes | None = None
     group_ids: bytes | None = None
-    field_schema: dict[str, FieldView] | None = None
+    field_schema: bytes | None = None
     custom_meta: bytes | None = None
-    backend_meta: dict[str, bytes] | None = None
-    field_status: dict[str, bytes] | None = None
+    backend_meta: bytes | None = None
+    field_status: bytes | None = None
     missing_keys: tuple[str, ...] = ()
     next_cursor: str | None = None
 
@@ -65,32 +53,31 @@ class Cut:
 
     def __init__(self, partition: Partition, rows: Ints, fields: Sequence[Field], expand: bool) -> None:
         self.partition, self.rows, self.fields, self.expand = partition, rows, fields, expand
-        self._gathered: torch.Tensor = partition.status.gather(rows)
-        self._words: Ints = self._gathered.cpu().numpy()
-        self._everywhere: Ints = np.bitwise_and.reduce(self._words, axis=0)
+        self._words: Ints = partition.grid.status.gather(rows)
+        everywhere: list[int] = np.bitwise_and.reduce(self._words, axis=0).tolist()
+        self._everywhere = everywhere
+        self._told: dict[tuple[bytes, bytes | None, int, bool], bytes] = {}
 
     def status(self) -> Bits:
         """uint8 [rows]: 1 where every field is produced; all 0 when there is none to ask for."""
         if not self.fields:
             return np.zeros(len(self.rows), np.uint8)
-        status = self.partition.status
-        return status.complete(self._gathered, self.partition.mask(self.fields))
+        return covers(self._words, self.partition.mask(self.fields)).view(np.uint8)
 
     def has(self, fld: Field) -> Bits | None:
         """uint8 [rows]: which rows have the field; None when all do."""
-        mask = mask_of([fld.bit], len(self._everywhere))
-        if (self._everywhere & mask == mask).all():
+        if self._everywhere[fld.bit // WORD] >> fld.bit % WORD & 1:
             return None
         return bit_column(self._words, fld.bit)
 
-    def field_status(self) -> dict[str, bytes]:
+    def field_status(self) -> bytes:
         """Per field a column of 0 and 1."""
-        ones = np.ones(len(self.rows), np.uint8)
-        return {f.name: encode.bits(ones if (has := self.has(f)) is None else has, self.expand) for f in self.fields}
+        rows = len(self.rows)
+        return encode.members((f.quoted, encode.bits(self.has(f), rows, self.expand)) for f in self.fields)
 
-    def backend_meta(self) -> dict[str, bytes]:
+    def backend_meta(self) -> bytes:
         """Per field a column of cells; null where nothing is recorded."""
-        return {f.name: self._cells(f) for f in self.fields}
+        return encode.members((f.quoted, self._cells(f)) for f in self.fields)
 
     def _cells(self, fld: Field) -> bytes:
         cells = fld.backend.at(self.rows, self.has(fld))
@@ -98,26 +85,36 @@ class Cut:
             return encode.constant(cells, len(self.rows), self.expand)
         return encode.column(cells, self.expand)
 
-    def field_schema(self, compact: bool) -> dict[str, FieldView]:
+    def field_schema(self, compact: bool) -> bytes:
         """Per field its schema; shapes only where the field is ragged."""
-        return {f.name: self._schema(f, compact) for f in self.fields}
+        sizes = self._sizes()
+        return encode.members((f.quoted, self._schema(f, compact, sizes)) for f in self.fields)
 
-    def _schema(self, fld: Field, compact: bool) -> FieldView:
-        if fld.kind != "tensor":
-            return FieldView("object")
+    def _sizes(self) -> Iterator[Sizes]:
+        """int32 [rank, rows] of each ragged field that has sizes, in one gather."""
+        ragged = [f for f in self.fields if f.ragged and f.slot is not None]
+        slots = [slot for f in ragged for slot in range(f.slot or 0, (f.slot or 0) + (f.rank or 0))]
+        table = np.ascontiguousarray(self.partition.grid.sizes.at(self.rows, together(slots)).T)
+        at = 0
+        for f in ragged:
+            yield table[at : at + (f.rank or 0)]
+            at += f.rank or 0
+
+    def _schema(self, fld: Field, compact: bool, sizes: Iterator[Sizes]) -> bytes:
         if not fld.ragged:
-            return FieldView("tensor", fld.dtype, False, fld.shape)
+            return fld.head(False)
         flat = compact and fld.rank in (None, 1)
-        shapes = self._shapes(fld, flat)
-        if flat:
-            return FieldView("tensor", fld.dtype, True, lengths=shapes)
-        return FieldView("tensor", fld.dtype, True, shapes=shapes)
+        if fld.slot is None:
+            return fld.head(flat) + encode.constant(b"null", len(self.rows), self.expand) + b"}"
+        return fld.head(flat) + self._shapes(next(sizes), self.has(fld), flat) + b"}"
 
-    def _shapes(self, fld: Field, flat: bool) -> bytes:
-        has = self.has(fld)
-        if fld.sizes is None:
-            return encode.constant(b"null", len(self.rows), self.expand)
-        return encode.sizes(fld.sizes[self.rows], has, self.expand, flat)
+    def _shapes(self, sizes: Sizes, has: Bits | None, flat: bool) -> bytes:
+        """Many fields of a partition have the same shapes (all that is per answer token has), so each is told once."""
+        key = (sizes.tobytes(), None if has is None else has.tobytes(), len(sizes), flat)
+        told = self._told.get(key)
+        if told is None:
+            told = self._told[key] = encode.sizes(sizes, has, self.expand, flat)
+        return told
 
     def keys(self) -> bytes:
         """A column of keys; null for rows without one."""

@@ -30,14 +30,14 @@ def explain(partition: Partition | None, task: str, fields: tuple[str, ...], sam
 def _not_produced(partition: Partition, fields: tuple[str, ...]) -> list[Blocking]:
     out = []
     for field in (partition.fields[name] for name in fields if name in partition.fields):
-        count = partition.rows.live_count - int(partition.produced[field.bit])
+        count = partition.rows.live_count - int(partition.grid.produced[field.bit])
         if count:
             out.append(Blocking("not-produced", count, _first(partition, _lacks(partition, field)), field=field.name))
     return out
 
 
 def _lacks(partition: Partition, field: Field) -> Callable[[Ints], Flags]:
-    return lambda rows: bit_column(partition.status.gather(rows).cpu().numpy(), field.bit) == 0
+    return lambda rows: bit_column(partition.grid.status.gather(rows), field.bit) == 0
 
 
 def _first(partition: Partition, wanted: Callable[[Ints], Flags]) -> tuple[int, ...]:

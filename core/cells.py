@@ -1,11 +1,13 @@
 """JSON cells: custom meta and backend meta values as bytes, checked on the way in, never decoded on the way out.
 
-A column on its way in is a `Const` (every row has the value) or a list with one value per row.
+A column on its way in is a list with one value per row, or a `Const`: something whose `const` every row has. Checked,
+it is `Cells`: the `bytes` that all rows have, or a list.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
 import orjson
@@ -20,19 +22,27 @@ _MEMO_CELLS = 4096
 _MEMO_BYTES = 256
 
 
+class ConstCell(Protocol):
+    """`{"const": value}` as it comes in."""
+
+    @property
+    def const(self) -> bytes: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Const:
     """One JSON value for every row."""
 
-    value: bytes
+    const: bytes
 
 
-Column = Const | list[bytes]
+Column = ConstCell | list[bytes]
+Cells = bytes | list[bytes]
 
 
-def to_cells(column: Column) -> bytes | list[bytes]:
-    """A column as events carry it: one `bytes` for a constant."""
-    return column.value if isinstance(column, Const) else column
+def to_list(cells: Cells, rows: int) -> list[bytes]:
+    """One cell per row."""
+    return [cells] * rows if isinstance(cells, bytes) else cells
 
 
 class CellChecker:
@@ -45,16 +55,26 @@ class CellChecker:
         self.max_bytes = max_bytes
         self._memo: dict[bytes, bytes] = {}
 
-    def column(self, column: Column, rows: int, loc: str, wrappers: int, *, patch: bool = False) -> Column:
+    def column(self, column: Column, rows: int, loc: str, wrappers: int, *, patch: bool = False) -> Cells:
         """`column` checked, for `rows` rows; `wrappers` is how deep its cells stand in the body.
 
         With `patch`, every cell must be an object or null. Raises Invalid, naming the member.
         """
-        if isinstance(column, Const):
-            return Const(self.cell(column.value, f"{loc}.const", wrappers, patch))
+        if not isinstance(column, list):
+            return self.cell(column.const, f"{loc}.const", wrappers, patch)
         if len(column) != rows:
             raise Invalid.at(loc, f'has {len(column)} values for {rows} rows: give one per row, or {{"const": v}}')
-        return [self.cell(cell, f"{loc}[{i}]", wrappers, patch) for i, cell in enumerate(column)]
+        cells = [self.cell(cell, f"{loc}[{i}]", wrappers, patch) for i, cell in enumerate(column)]
+        return cells[0] if cells and cells.count(cells[0]) == rows else cells
+
+    def columns(self, columns: Mapping[str, Column], rows: int, loc: str, wrappers: int) -> dict[str, Cells]:
+        """As `column`, by field. Most writes have one row or constants, and cells that were seen before."""
+        out: dict[str, Cells] = {}
+        for name, column in columns.items():
+            one = (column[0] if len(column) == rows == 1 else b"") if isinstance(column, list) else column.const
+            known = self._memo.get(bytes(one))
+            out[name] = self.column(column, rows, f"{loc}.{name}", wrappers) if known is None else known
+        return out
 
     def cell(self, raw: bytes, loc: str, wrappers: int, patch: bool) -> bytes:
         """One checked cell, shared with equal ones seen lately."""

@@ -5,12 +5,13 @@ New rows stand as row 0 (absent) while deciding: no group, no meta, nothing prod
 
 from collections import Counter
 from collections.abc import Sequence
+from operator import eq
 from typing import TypeVar
 
 import numpy as np
 
-from .arrays import Ints, pack
-from .cells import EMPTY, NULL, Column, Const, json_strings, merged
+from .arrays import Flags, Ints, pack
+from .cells import EMPTY, NULL, Cells, json_strings, merged, to_list
 from .engine import Engine
 from .errors import (
     DuplicateIndexes,
@@ -22,10 +23,11 @@ from .errors import (
     SampleNotFound,
     TooManySamples,
 )
-from .events import AnyEvent, CustomMetaSet, FieldWrite, Grouped, Inserted, PartitionMade, Produced
-from .fields import Field
-from .intake import MAX_FIELDS, check_keys
-from .partition import Partition, known
+from .events import AnyEvent, CustomMetaSet, Grouped, Inserted, PartitionMade, Produced
+from .forms import from_bytes
+from .intake import MAX_FIELDS, FieldsWrite, check_keys
+from .partition import Partition
+from .plans import Plan
 from .status import covers
 
 T = TypeVar("T")
@@ -93,7 +95,8 @@ class Draft:
             self._create(len(new), [names[i] for i in new])
         following = iter(range(self.engine.next_index, self.engine.next_index + len(new)))
         self.indexes = np.array([next(following) if index is None else index for index in found], np.int64)
-        self.rows = self.partition.rows.locate(self.indexes)
+        are_all_new = len(new) == len(found)
+        self.rows = np.zeros(len(found), np.int64) if are_all_new else self.partition.rows.locate(self.indexes)
 
     def _create(self, count: int, keys: list[bytes] | None) -> None:
         most = self.partition.settings.max_samples
@@ -110,21 +113,17 @@ class Draft:
     def group(self, group_ids: list[bytes]) -> None:
         """Set groups, once. Raises GroupConflict."""
         groups = self.partition.groups
-        current = groups.ids[groups.number[self.rows]].tolist()
-        clash = [
-            i
-            for i, (old, new) in enumerate(zip(current, group_ids, strict=True))
-            if NULL not in (old, new) and old != new
-        ]
+        both = list(enumerate(zip(groups.ids[groups.number[self.rows]].tolist(), group_ids, strict=True)))
+        clash = [i for i, (old, new) in both if NULL not in (old, new) and old != new]
         if clash:
             raise GroupConflict(global_indexes=self.indexes[clash].tolist())
-        at = [i for i, (old, new) in enumerate(zip(current, group_ids, strict=True)) if old == NULL != new]
+        at = [i for i, (old, new) in both if old == NULL != new]
         if at:
             self.events.append(Grouped(self.partition_id, pack(self.indexes[at]), [group_ids[i] for i in at]))
 
-    def merge(self, patches: Column) -> None:
+    def merge(self, patches: Cells) -> None:
         """Merge custom meta, row by row; rows that stay as they are leave no event."""
-        cells = [patches.value] * len(self.rows) if isinstance(patches, Const) else patches
+        cells = to_list(patches, len(self.rows))
         stored = [EMPTY if cell == NULL else cell for cell in self.partition.custom_meta_of(self.rows)]
         most = self.engine.cells.max_bytes
         after = [
@@ -135,30 +134,38 @@ class Draft:
         if at:
             self.events.append(CustomMetaSet(self.partition_id, pack(self.indexes[at]), [after[i] for i in at]))
 
-    def produce(self, writes: list[FieldWrite]) -> None:
+    def produce(self, write: FieldsWrite) -> None:
         """Make fields ready. Raises KindConflict, DtypeConflict."""
-        fields, new = known(self.partition, [write.name for write in writes])
-        for write in writes:
-            if write.name in self.partition.fields:
-                self.partition.fields[write.name].check(write)
-        if len(self.partition.fields) + len(new) > MAX_FIELDS:
-            raise Invalid.at("body.field_schema", f"would make more than {MAX_FIELDS} fields in a partition")
-        at = np.arange(len(self.rows)) if new else self._changed(fields, writes)
-        if len(at) and writes:
-            chosen = writes if len(at) == len(self.rows) else [_subset(write, at) for write in writes]
-            self.events.append(Produced(self.partition_id, pack(self.indexes[at]), chosen))
+        grid = self.partition.grid
+        plan = grid.plan(write.form)
+        if plan is None:
+            self._check_room(write.form)
+        indexes = self.indexes
+        if plan is not None and self.created < len(self.rows):
+            at = self._changed(plan, write)
+            if len(at) < len(self.rows):
+                indexes, write = indexes[at], write.at(at)
+        if len(indexes):
+            sizes = write.sizes.tobytes()
+            self.events.append(Produced(self.partition_id, pack(indexes), write.form, sizes, write.backend))
 
-    def _changed(self, fields: list[Field], writes: list[FieldWrite]) -> Ints:
+    def _check_room(self, form: bytes) -> None:
+        names = {one.name for one in from_bytes(form)} | set(self.partition.fields)
+        if len(names) > MAX_FIELDS:
+            raise Invalid.at("body.field_schema", f"would make more than {MAX_FIELDS} fields in a partition")
+
+    def _changed(self, plan: Plan, write: FieldsWrite) -> Ints:
         """Positions of rows that lack one of the fields, or have another shape or cell in one."""
-        words = self.partition.status.gather(self.rows).cpu().numpy()
-        ready = covers(words, self.partition.mask(fields))
-        if not ready.any():
+        grid = self.partition.grid
+        ready = np.flatnonzero(covers(grid.status.gather(self.rows), plan.mask))
+        if not len(ready) or plan.turning:
             return np.arange(len(self.rows))
-        same = ready.copy()
-        at = np.flatnonzero(ready)
-        for field, write in zip(fields, writes, strict=True):
-            same[at] &= field.same(_subset(write, at), self.rows[at])
-        return np.flatnonzero(~same)
+        rows, there = self.rows[ready], write.at(ready)
+        same = (grid.sizes.at(rows, plan.slots) == there.sizes).all(1)
+        if there.backend != plan.consts:
+            for field, cells in zip(plan.fields, there.backend, strict=True):
+                same &= _same_cells(field.backend.at(rows, None), cells, len(rows))
+        return np.setdiff1d(np.arange(len(self.rows)), ready[same], assume_unique=True)
 
     def commit(self) -> int:
         """Apply what was collected, if anything; the partition's revision after it."""
@@ -167,14 +174,13 @@ class Draft:
         return self.engine.revision_of(self.partition_id)
 
 
-def _subset(write: FieldWrite, at: Ints) -> FieldWrite:
-    """The part of a write for the rows at these positions."""
-    sizes, cells = write.sizes, write.backend
-    if sizes is not None:
-        sizes = np.frombuffer(sizes, "<i4").reshape(-1, write.rank or 1)[at].tobytes()
-    if not isinstance(cells, bytes):
-        cells = [cells[i] for i in at.tolist()]
-    return FieldWrite(write.name, write.kind, write.dtype, write.ragged, write.rank, write.shape, sizes, cells)
+def _same_cells(stored: bytes | list[bytes], given: bytes | list[bytes], rows: int) -> Flags:
+    """bool [rows]: where both are the same bytes."""
+    if isinstance(stored, bytes) and isinstance(given, bytes):
+        return np.full(rows, stored == given)
+    ours = [stored] * rows if isinstance(stored, bytes) else stored
+    theirs = [given] * rows if isinstance(given, bytes) else given
+    return np.fromiter(map(eq, ours, theirs), np.bool_, rows)
 
 
 def _repeated(items: Sequence[T]) -> list[T]:

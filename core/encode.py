@@ -1,13 +1,13 @@
 """Columns and arrays to JSON bytes, as api.md section 3 writes them. Pure functions; cells are never decoded."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 
 from .arrays import Bits
-from .fields import Sizes
+from .sizes import Sizes
 
 
 def array(values: npt.NDArray[np.integer]) -> bytes:
@@ -31,26 +31,42 @@ def column(values: Sequence[bytes], expand: bool) -> bytes:
     return b"[" + b",".join(values) + b"]"
 
 
-def bits(values: Bits, expand: bool) -> bytes:
-    """A column of 0 and 1."""
-    if len(values) > 1 and not expand and (values == values[0]).all():
-        return constant(b"1" if values[0] else b"0", len(values), expand)
+def status(values: Bits) -> bytes:
+    """An array of 0 and 1."""
+    if len(values) and values.all():
+        return b"[" + b"1," * (len(values) - 1) + b"1]"
+    return array(values)
+
+
+def bits(values: Bits | None, rows: int, expand: bool) -> bytes:
+    """A column of 0 and 1; None: all are 1."""
+    if values is None or not len(values):
+        return constant(b"1", rows, expand)
+    if (values == values[0]).all():
+        return constant(b"1" if values[0] else b"0", rows, expand)
     return array(values)
 
 
 def sizes(values: Sizes, has: Bits | None, expand: bool, flat: bool) -> bytes:
-    """int32 [rows, rank] as a column of shapes, or of lengths when `flat` (rank 1); null where `has` is 0."""
-    rows = len(values)
+    """int32 [rank, rows] as a column of shapes, or of lengths when `flat` (rank 1); null where `has` is 0."""
+    rank, rows = values.shape
     if has is None:
-        if rows > 1 and not expand and (values == values[0]).all():
-            return constant(_size(values[0], flat), rows, expand)
-        return array(values[:, 0] if flat else values)
+        if rows > 1 and not expand and (values[:, 1:] == values[:, :-1]).all():
+            return constant(b"%d" % values[0, 0] if flat else array(values[:, 0]), rows, expand)
+        return _lengths(values[0], flat) if rank == 1 else array(values.T)
     if not has.any():
         return constant(b"null", rows, expand)
-    cells = [_size(row, flat) if row_has else b"null" for row, row_has in zip(values, has, strict=True)]
-    return column(cells, expand)
+    inner = (_lengths(values[0], flat) if rank == 1 else array(values.T))[1:-1]
+    cells = np.array((inner if flat else inner.replace(b"],[", b"]\n[")).split(b"," if flat else b"\n"), object)
+    cells[has == 0] = b"null"
+    return column(cells.tolist(), expand)
 
 
-def _size(row: Sizes, flat: bool) -> bytes:
-    """One row's shape, or its length."""
-    return b"%d" % int(row[0]) if flat else array(row)
+def _lengths(values: Sizes, flat: bool) -> bytes:
+    text = array(values)
+    return text if flat or not len(values) else b"[[" + text[1:-1].replace(b",", b"],[") + b"]]"
+
+
+def members(named: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """A JSON object of `"name":` and value."""
+    return b"{" + b",".join([name + value for name, value in named]) + b"}"

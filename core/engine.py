@@ -25,6 +25,8 @@ from .events import (
     Produced,
     Reset,
 )
+from .forms import Memo
+from .intake import Said
 from .partition import Partition
 
 MAX_DELETED = 10_000
@@ -58,6 +60,7 @@ class Engine:
         self.clock, self.wall = clock, wall
         self.device = device or torch.device("cpu")
         self.cells = CellChecker(max_cell_bytes)
+        self.forms: Memo[Said, bytes] = Memo()
         self.partitions: dict[str, Partition] = {}
         self.deleted: dict[str, int] = {}
         self.next_index = 0

@@ -13,19 +13,6 @@ class Event(Struct, array_like=True, frozen=True, tag=True):
     partition: str
 
 
-class FieldWrite(Struct, array_like=True, frozen=True):
-    """One field's part of a `Produced`: its schema, the shapes of the rows, and their backend meta."""
-
-    name: str
-    kind: str
-    dtype: str | None
-    ragged: bool
-    rank: int | None
-    shape: tuple[int, ...] | None
-    sizes: bytes | None
-    backend: bytes | list[bytes]
-
-
 class Declared(Struct, array_like=True, frozen=True):
     """A field's declaration in a partition's settings."""
 
@@ -73,8 +60,15 @@ class Grouped(Event, frozen=True):
 
 
 class Produced(Event, frozen=True):
+    """`form` says which fields (core.forms); `sizes` int32 [rows, or 1 for all, sizes of all tensors in that order].
+
+    `backend`: per field a cell for all rows, or one each.
+    """
+
     indexes: bytes
-    writes: list[FieldWrite]
+    form: bytes
+    sizes: bytes
+    backend: list[bytes | list[bytes]]
 
 
 class CustomMetaSet(Event, frozen=True):

@@ -4,22 +4,25 @@ Shapes of the members (types, ranges) were checked by the wire; the protocols be
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
 import numpy as np
 import orjson
 
-from .cells import CellChecker, Column, Const, to_cells
+from .arrays import Ints
+from .cells import NULL, CellChecker, Cells, Column
 from .errors import DtypeConflict, Invalid
-from .events import Declared, FieldWrite
+from .events import Declared
+from .forms import FieldForm, Memo, to_bytes
+from .sizes import Sizes
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SEPARATORS = re.compile(r"[\x00-\x1f\x7f-\x9f/\\]")
 MAX_FIELDS = 4096
 MAX_ROWS = 65_536
-GroupIds = Sequence[str | int | None] | Const
 
 
 class ConstShape(Protocol):
@@ -34,6 +37,16 @@ class ConstSize(Protocol):
 
     @property
     def const(self) -> int: ...
+
+
+class ConstGroup(Protocol):
+    """`{"const": group_id}`."""
+
+    @property
+    def const(self) -> str | int: ...
+
+
+GroupIds = Sequence[str | int | None] | ConstGroup
 
 
 class DeclarationIn(Protocol):
@@ -99,81 +112,120 @@ def _kind(schema: DeclarationIn, loc: str) -> str:
     return "tensor"
 
 
-def field_write(name: str, schema: SchemaIn, rows: int, backend: Column | None) -> FieldWrite:
-    """One field's write for `rows` rows; `backend` is checked. Raises DtypeConflict for ranks that differ."""
+_FieldSaid = tuple[str, str | None, str | None, bool | None, int | None, type, type, type]
+Said = tuple[_FieldSaid, ...]
+SizeColumn = int | Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldsWrite:
+    """What a write says of its fields: a form (core.forms), sizes int32 [rows, or 1 for all, slots], cells by field."""
+
+    form: bytes
+    sizes: Sizes
+    backend: list[bytes | list[bytes]]
+
+    def at(self, rows: Ints) -> "FieldsWrite":
+        """Of these rows only."""
+        sizes = self.sizes if len(self.sizes) == 1 else self.sizes[rows]
+        places = rows.tolist()
+        cells = [cell if isinstance(cell, bytes) else [cell[i] for i in places] for cell in self.backend]
+        return FieldsWrite(self.form, sizes, cells)
+
+
+def fields_write(
+    forms: Memo[Said, bytes], schemas: Mapping[str, SchemaIn], rows: int, cells: Mapping[str, Cells]
+) -> FieldsWrite:
+    """The write of these schemas for `rows` rows; `cells` are checked. Raises DtypeConflict for ranks that differ.
+
+    A form seen before is recognised by what was said, sizes aside, and not checked again.
+    """
+    said: list[_FieldSaid] = []
+    columns: list[SizeColumn] = []
+    for name, schema in schemas.items():
+        lengths, shapes, shape = schema.lengths, schema.shapes, schema.shape
+        rank: int | None = None
+        if lengths is not None:
+            columns.append(_lengths(lengths, rows, name))
+        elif shapes is not None:
+            rank, parts = _shapes(shapes, rows, name)
+            columns += parts
+        elif shape is not None:
+            rank = len(shape)
+            columns += shape
+        said.append((name, schema.kind, schema.dtype, schema.ragged, rank, type(lengths), type(shapes), type(shape)))
+    key = tuple(said)
+    form = forms.get(key) or forms.keep(key, _form(schemas, key))
+    return FieldsWrite(form, _sizes(columns, rows), [cells.get(name, NULL) for name in schemas])
+
+
+def _lengths(lengths: list[int] | ConstSize, rows: int, name: str) -> SizeColumn:
+    if not isinstance(lengths, list):
+        return lengths.const
+    if len(lengths) != rows:
+        raise _wrong_length(lengths, rows, f"body.field_schema.{name}.lengths")
+    return lengths[0] if rows == 1 else lengths
+
+
+def _shapes(shapes: list[list[int]] | ConstShape, rows: int, name: str) -> tuple[int | None, Sequence[SizeColumn]]:
+    """(rank, one column per dimension); shapes of no rows tell no rank."""
+    if not isinstance(shapes, list):
+        return len(shapes.const), shapes.const
+    if len(shapes) != rows:
+        raise _wrong_length(shapes, rows, f"body.field_schema.{name}.shapes")
+    if rows == 1:
+        return len(shapes[0]), shapes[0]
+    if len(set(map(len, shapes))) > 1:
+        raise DtypeConflict(f"body.field_schema.{name}.shapes: shapes of one field have one rank: these differ")
+    return len(shapes[0]) if rows else None, list(zip(*shapes, strict=True))
+
+
+def _sizes(columns: list[SizeColumn], rows: int) -> Sizes:
+    if rows == 1 or all(isinstance(column, int) for column in columns):
+        return np.array([columns], "<i4")
+    sizes = np.empty((rows, len(columns)), "<i4")
+    for at, column in enumerate(columns):
+        sizes[:, at] = column
+    return sizes
+
+
+def _form(schemas: Mapping[str, SchemaIn], said: Said) -> bytes:
+    return to_bytes([_field_form(one[0], schemas[one[0]], one[4]) for one in said])
+
+
+def _field_form(name: str, schema: SchemaIn, rank: int | None) -> FieldForm:
     loc = f"body.field_schema.{name}"
-    kind = _kind(schema, loc)
-    cells = b"null" if backend is None else to_cells(backend)
-    if kind == "object":
-        if schema.shapes is not None or schema.lengths is not None:
+    given = [part for part in ("shape", "shapes", "lengths") if getattr(schema, part) is not None]
+    if _kind(schema, loc) == "object":
+        if given:
             raise Invalid.at(loc, 'an object has no shapes or lengths: give {"kind": "object"} alone')
-        return FieldWrite(name, kind, None, False, None, None, None, cells)
-    ragged, shape, sizes = _shapes(schema, rows, loc)
-    rank = len(shape) if shape is not None else sizes.shape[1] or None  # `shapes` of no rows tell no rank
-    packed = None if shape is not None else sizes.tobytes()
-    return FieldWrite(name, kind, schema.dtype, ragged, rank, shape, packed, cells)
-
-
-_NO_SIZES = np.empty((0, 0), "<i4")
-_Shapes = tuple[bool, tuple[int, ...] | None, np.ndarray[tuple[int, ...], np.dtype[np.int32]]]
-
-
-def _shapes(schema: SchemaIn, rows: int, loc: str) -> _Shapes:
-    """(ragged, the one shape of all rows, or None and one size vector per row)."""
-    given = [name for name in ("shape", "shapes", "lengths") if getattr(schema, name) is not None]
+        return FieldForm(name, "object", None, False, None)
     if len(given) != 1:
         raise Invalid.at(loc, "give exactly one of shape, shapes and lengths")
-    if schema.shape is not None:
-        return bool(schema.ragged), tuple(schema.shape), _NO_SIZES
-    if schema.ragged is False:
+    if given != ["shape"] and schema.ragged is False:
         raise Invalid.at(loc, f"{given[0]} are for ragged fields: leave ragged out, or give one shape")
-    if schema.lengths is not None:
-        return _lengths(schema.lengths, rows, f"{loc}.lengths")
-    assert schema.shapes is not None  # noqa: S101  (for the type checker: it is the one given)
-    return _shape_list(schema.shapes, rows, f"{loc}.shapes")
+    is_ragged = given != ["shape"] or bool(schema.ragged)
+    return FieldForm(name, "tensor", schema.dtype, is_ragged, 1 if given == ["lengths"] else rank)
 
 
-def _lengths(lengths: list[int] | ConstSize, rows: int, loc: str) -> _Shapes:
-    if not isinstance(lengths, list):
-        return True, (lengths.const,), _NO_SIZES
-    _check_length(lengths, rows, loc)
-    if len(set(lengths)) == 1:
-        return True, (lengths[0],), _NO_SIZES
-    return True, None, np.array(lengths, "<i4").reshape(-1, 1)
-
-
-def _shape_list(shapes: list[list[int]] | ConstShape, rows: int, loc: str) -> _Shapes:
-    if not isinstance(shapes, list):
-        return True, tuple(shapes.const), _NO_SIZES
-    _check_length(shapes, rows, loc)
-    if len({len(shape) for shape in shapes}) > 1:
-        raise DtypeConflict(f"{loc}: shapes of one field have one rank: these differ")
-    if rows and all(shape == shapes[0] for shape in shapes):
-        return True, tuple(shapes[0]), _NO_SIZES
-    return True, None, np.array(shapes, "<i4").reshape(rows, len(shapes[0]) if rows else 0)
-
-
-def _check_length(values: Sequence[object], rows: int, loc: str) -> None:
-    if len(values) != rows:
-        raise Invalid.at(loc, f'has {len(values)} values for {rows} rows: give one per row, or {{"const": v}}')
+def _wrong_length(values: Sequence[object], rows: int, loc: str) -> Invalid:
+    return Invalid.at(loc, f'has {len(values)} values for {rows} rows: give one per row, or {{"const": v}}')
 
 
 def backend_columns(
-    checker: CellChecker, columns: dict[str, Column], allowed: Iterable[str], rows: int
-) -> dict[str, Column]:
+    checker: CellChecker, columns: Mapping[str, Column], allowed: Collection[str], rows: int
+) -> dict[str, Cells]:
     """`backend_meta`, checked; it may name only `allowed` fields."""
-    stray = [name for name in columns if name not in set(allowed)]
+    stray = columns.keys() - allowed
     if stray:
-        raise Invalid.at(f"body.backend_meta.{stray[0]}", "names a field that field_schema does not")
-    return {
-        name: checker.column(column, rows, f"body.backend_meta.{name}", 3)
-        for name, column in columns.items()
-    }  # fmt: skip
+        raise Invalid.at(f"body.backend_meta.{min(stray)}", "names a field that field_schema does not")
+    return checker.columns(columns, rows, "body.backend_meta", 3)
 
 
 def group_cells(group_ids: GroupIds, rows: int) -> list[bytes]:
     """`group_ids` as JSON values, null for rows without."""
-    if isinstance(group_ids, Const):
-        return [group_ids.value] * rows
-    _check_length(group_ids, rows, "body.group_ids")
+    if not isinstance(group_ids, Sequence):
+        return [orjson.dumps(group_ids.const)] * rows
+    if len(group_ids) != rows:
+        raise _wrong_length(group_ids, rows, "body.group_ids")
     return list(map(bytes, msgspec.json.decode(orjson.dumps(group_ids), type=list[msgspec.Raw])))

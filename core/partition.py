@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import torch
 
-from .arrays import Cells, Ints, filled, grown, unpack
+from .arrays import Cells, Ints, filled, grown, pack, unpack
 from .cells import EMPTY
 from .events import (
     BackendMetaSet,
@@ -23,19 +23,22 @@ from .events import (
     Settings,
 )
 from .fields import Field
+from .grid import Grid
 from .groups import Groups
+from .plans import bit_set
 from .rows import NULL, Rows
-from .status import StatusWords, bit_column, count_bits, covers, mask_of
+from .status import covers
 from .supply import Pool, Supply
 from .tasks import FREE, Task
 
 NO_SETTINGS = Settings(None, None, 5, ())
 MAX_SUPPLIES = 64
 GAPS = 1024
+NOWHERE = (b"", np.empty(0, np.int64))
 
 
 class Partition:
-    """Samples x fields of one name: rows, groups, bit words, fields, custom meta, tasks; supplies are derived."""
+    """Samples x fields of one name: rows, groups, grid, custom meta, tasks; supplies are derived."""
 
     def __init__(self, partition_id: str, created_at: float, revision: int, device: torch.device) -> None:
         self.partition_id = partition_id
@@ -44,39 +47,28 @@ class Partition:
         self.settings = NO_SETTINGS
         self.rows = Rows()
         self.groups = Groups(self.rows.capacity)
-        self.status = StatusWords(device, self.rows.capacity)
-        self.fields: dict[str, Field] = {}
-        self.produced: Ints = np.zeros(64, np.int64)
+        self.grid = Grid(device, self.rows.capacity)
         self.custom_meta: Cells | None = None
         self.tasks: dict[str, Task] = {}
         self.supplies: dict[tuple[str, tuple[str, ...]], Supply] = {}
-        self._free_bits: list[int] = []
+        self._located: tuple[bytes, Ints] = NOWHERE
 
     # What is asked often
 
+    @property
+    def fields(self) -> dict[str, Field]:
+        """By name, in the order they came."""
+        return self.grid.fields
+
     def mask(self, fields: Iterable[Field]) -> Ints:
         """The bit words of these fields: int64 [words]."""
-        return mask_of((field.bit for field in fields), self.status.width)
-
-    def holders(self, field: Field) -> Ints:
-        """Rows that have the field."""
-        if not self.produced[field.bit]:
-            return np.empty(0, np.int64)
-        rows = np.arange(self.rows.n)
-        return np.flatnonzero(bit_column(self.status.gather(rows).cpu().numpy(), field.bit))
+        return self.grid.mask(fields)
 
     def custom_meta_of(self, rows: Ints) -> list[bytes]:
         """One JSON value per row; null for the absent row."""
         if self.custom_meta is None:
             return [EMPTY if row else NULL for row in rows.tolist()]
         return self.custom_meta[rows].tolist()  # type: ignore[no-any-return]
-
-    def cells_of(self, name: str, rows: Ints) -> list[bytes]:
-        """Backend meta of one field: one JSON value per row."""
-        field = self.fields[name]
-        has = bit_column(self.status.gather(rows).cpu().numpy(), field.bit)
-        cells = field.backend.at(rows, has)
-        return [cells] * len(rows) if isinstance(cells, bytes) else cells
 
     def is_done(self, task: Task | None) -> bool:
         """Every expected sample is here or was, and each live one is consumed by the task."""
@@ -95,13 +87,13 @@ class Partition:
         return supply
 
     def _build_supply(self, name: str, fields: tuple[str, ...]) -> Supply:
-        mask = self.mask(self.fields[field] for field in fields)
-        rows = np.arange(self.rows.n)
-        takeable = self.status.complete(self.status.gather(rows), mask).astype(np.bool_)
+        wanted = [self.fields[field] for field in fields]
+        mask = self.mask(wanted)
+        takeable = self.grid.status.complete(np.arange(self.rows.n), mask).astype(np.bool_)
         task = self.tasks.get(name)
         if task is not None:
             takeable &= task.state[: self.rows.n] == FREE
-        supply = Supply(fields, mask, Pool(), {})
+        supply = Supply(fields, mask, bit_set(wanted), Pool(), {})
         supply.add(np.flatnonzero(takeable))
         return supply
 
@@ -112,16 +104,15 @@ class Partition:
 
     def configure(self, event: PartitionSet) -> None:
         self.settings = event.settings
+        width = self.grid.status.width
         for declared in event.settings.fields:
-            field = self.fields.get(declared.name)
-            if field is None:
-                self._add_field(declared.name)
-            else:
-                field.adopt(declared, self.holders(field), self.rows.capacity)
+            self.grid.declare(declared)
+        self._widened(width)
 
     def insert(self, event: Inserted) -> None:
         rows = self.rows.add(event.first, event.count, event.keys)
         self._resize(self.rows.capacity)
+        self._located = (pack(self.rows.global_index[rows]), rows)
         self.rows.revision[rows] = self.revision
 
     def group(self, event: Grouped) -> None:
@@ -138,35 +129,28 @@ class Partition:
         self.custom_meta[rows] = event.cells
 
     def set_backend_meta(self, event: BackendMetaSet) -> None:
-        rows = self._touch(event.indexes)
-        for name, cells in event.cells.items():
-            field = self.fields[name]
-            field.backend.spread(self.holders(field), self.rows.capacity)
-            field.backend.put(rows, cells, lambda: rows, self.rows.capacity)
+        self.grid.patch(self._touch(event.indexes), event.cells)
 
     def produce(self, event: Produced) -> None:
         rows = self._touch(event.indexes)
-        fields = [self.fields.get(write.name) or self._add_field(write.name) for write in event.writes]
-        before = self.status.gather(rows).cpu().numpy()
-        for field, write in zip(fields, event.writes, strict=True):
-            field.write(rows, write, self._others(field, rows, before), self.rows.capacity)
-        after = before | self.mask(fields)
-        self.status.write(rows, after)
-        fresh = count_bits(after & ~before)
-        self.produced[: len(fresh)] += fresh
-        self._offer(rows, before, after)
-
-    def _others(self, field: Field, rows: Ints, before: Ints) -> "_Others":
-        return _Others(self, field, rows, before)
-
-    def _offer(self, rows: Ints, before: Ints, after: Ints) -> None:
+        width = self.grid.status.width
+        plan, before, after = self.grid.produce(rows, event)
+        self._widened(width)
         for (name, _), supply in self.supplies.items():
-            fresh = covers(after, supply.mask) & ~covers(before, supply.mask)
-            task = self.tasks.get(name)
-            if task is not None:
-                fresh &= task.state[rows] == FREE
-            if fresh.any():
-                supply.add(rows[fresh])
+            if plan.bit_set & supply.bit_set:
+                self._offer(name, supply, rows, before, after)
+
+    def _widened(self, width: int) -> None:
+        if self.grid.status.width != width:  # masks of the old width fit no more
+            self.supplies.clear()
+
+    def _offer(self, name: str, supply: Supply, rows: Ints, before: Ints, after: Ints) -> None:
+        fresh = covers(after, supply.mask) & ~covers(before, supply.mask)
+        task = self.tasks.get(name)
+        if task is not None:
+            fresh &= task.state[rows] == FREE
+        if fresh.any():
+            supply.add(rows[fresh])
 
     def consume(self, event: Consumed) -> None:
         rows = self.rows.locate(unpack(event.indexes))
@@ -184,12 +168,12 @@ class Partition:
 
     def clear(self, event: Cleared) -> None:
         rows = self.rows.locate(unpack(event.indexes))
-        words = self.status.gather(rows).cpu().numpy()
-        gone = count_bits(words)
-        self.produced[: len(gone)] -= gone
-        self.status.write(rows, np.zeros_like(words))
+        self._located = NOWHERE
+        gone = self.grid.clear(rows)
         self._forget_rows(rows)
-        self._forget_fields(gone)
+        for field in self.grid.forget(gone):
+            self.rows.revision[field.backend.recorded()] = self.revision  # patched without having the field
+            self._drop_supplies(field.name)
         if self.rows.n - 1 - self.rows.live_count > max(GAPS, self.rows.live_count) or not self.rows.live_count:
             self._close_gaps()
 
@@ -201,24 +185,9 @@ class Partition:
             supply.resized(numbers)
         for task in self.tasks.values():
             task.clear(rows)
-        for field in self.fields.values():
-            field.backend.clear(rows)
         if self.custom_meta is not None:
             self.custom_meta[rows] = EMPTY
         self.rows.remove(rows)
-
-    def _forget_fields(self, gone: Ints) -> None:
-        for name, field in list(self.fields.items()):
-            if self.produced[field.bit] or not gone[field.bit]:
-                continue
-            if field.declared is not None:
-                field.declare(field.declared)
-                field.backend.forget_const()
-            else:
-                self.rows.revision[field.backend.recorded()] = self.revision  # patched without having the field
-                del self.fields[name]
-                self._free_bits.append(field.bit)
-                self._drop_supplies(name)
 
     def _drop_supplies(self, field: str) -> None:
         for key in [key for key in self.supplies if field in key[1]]:
@@ -226,32 +195,20 @@ class Partition:
 
     # Room
 
-    def _columns(self) -> list[Field | Task]:
-        return [*self.fields.values(), *self.tasks.values()]
-
     def _touch(self, indexes: bytes) -> Ints:
-        rows = self.rows.locate(unpack(indexes))
+        if indexes != self._located[0]:  # the events of one change mostly name the same rows
+            self._located = (indexes, self.rows.locate(unpack(indexes)))
+        rows = self._located[1]
         self.rows.revision[rows] = self.revision
         return rows
 
-    def _add_field(self, name: str) -> Field:
-        bit = self._free_bits.pop() if self._free_bits else len(self.fields)
-        declared = next((d for d in self.settings.fields if d.name == name), None)
-        self.fields[name] = field = Field(name, bit, declared)
-        width = self.status.width
-        self.status.reserve(self.rows.capacity, bit + 1)
-        if self.status.width != width:
-            self.produced = grown(self.produced, self.status.width * 64, 0)
-            self.supplies.clear()
-        return field
-
     def _resize(self, capacity: int) -> None:
-        if capacity == len(self.status.words):
+        if capacity == self.grid.capacity:
             return
-        self.status.reserve(capacity, 0)
+        self.grid.resize(capacity)
         self.groups.resize(capacity)
-        for part in self._columns():
-            part.resize(capacity)
+        for task in self.tasks.values():
+            task.resize(capacity)
         if self.custom_meta is not None:
             self.custom_meta = grown(self.custom_meta, capacity, EMPTY)
 
@@ -259,34 +216,15 @@ class Partition:
         """Give back what cleared rows held; row numbers change, so the supplies go too."""
         rows = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(self.rows.live)])
         capacity = len(rows) + 15
-        self.status.keep(rows, capacity)
+        self.grid.keep(rows, capacity)
         self.groups.keep(rows, capacity)
-        for part in self._columns():
-            part.keep(rows, capacity)
+        for task in self.tasks.values():
+            task.keep(rows, capacity)
         if self.custom_meta is not None:
             self.custom_meta = grown(self.custom_meta[rows], capacity, EMPTY)
             self.custom_meta[0] = NULL
         self.rows.keep(rows, capacity)
         self.supplies.clear()
-
-
-class _Others:
-    """Rows that had a field before a write, the written ones left out; found only when asked, and once."""
-
-    __slots__ = ("_before", "_field", "_found", "_partition", "_rows")
-
-    def __init__(self, partition: Partition, field: Field, rows: Ints, before: Ints) -> None:
-        self._partition, self._field, self._rows, self._before = partition, field, rows, before
-        self._found: Ints | None = None
-
-    def __call__(self) -> Ints:
-        if self._found is None:
-            rewritten = int(bit_column(self._before, self._field.bit).sum())
-            if self._partition.produced[self._field.bit] == rewritten:
-                self._found = np.empty(0, np.int64)
-            else:
-                self._found = np.setdiff1d(self._partition.holders(self._field), self._rows)
-        return self._found
 
 
 def known(partition: Partition, names: Sequence[str]) -> tuple[list[Field], list[str]]:

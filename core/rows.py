@@ -37,19 +37,18 @@ class Rows:
     def add(self, first: int, count: int, keys: Sequence[bytes] | None) -> Ints:
         """New rows for the indexes first … first+count-1; `keys` are JSON strings. Returns their row numbers."""
         self._reserve(next_capacity(self.n + count, self.capacity))
-        rows = np.arange(self.n, self.n + count)
-        indexes = range(first, first + count)
-        self.global_index[rows] = indexes
+        rows = slice(self.n, self.n + count)
+        self.global_index[rows] = np.arange(first, first + count)
         self.live[rows] = 1
         self.position[rows] = np.arange(self.inserted, self.inserted + count)
         if keys is not None:
-            self._name(rows, keys, indexes)
+            self._name(rows, keys, range(first, first + count))
         self.n += count
         self.live_count += count
         self.inserted += count
-        return rows
+        return np.arange(rows.start, rows.stop)
 
-    def _name(self, rows: Ints, keys: Sequence[bytes], indexes: range) -> None:
+    def _name(self, rows: slice, keys: Sequence[bytes], indexes: range) -> None:
         if self.keys is None:
             self.keys = filled(self.capacity, NULL, object)
         self.keys[rows] = keys

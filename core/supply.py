@@ -128,6 +128,7 @@ class Supply:
 
     fields: tuple[str, ...]
     mask: Ints
+    bit_set: int
     ready: Pool
     groups: dict[tuple[GroupBy, int], GroupIndex]
 

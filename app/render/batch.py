@@ -2,33 +2,18 @@
 
 from collections.abc import Callable
 
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
 from batchmeta.wire import replies
 from core import encode
-from core.batch import Batch, FieldView
+from core.batch import Batch
 
 from ..incoming import Reply
-from .parts import EtagOf, maybe, raws, reply
-
-
-def _field_out(view: FieldView) -> replies.FieldOut:
-    if view.kind == "object":
-        return replies.FieldOut(kind="object")
-    shape = (None if view.shape is None else list(view.shape)) if not view.ragged else UNSET
-    return replies.FieldOut(
-        kind="tensor",
-        dtype=view.dtype or UNSET,
-        ragged=view.ragged,
-        shape=shape,
-        shapes=maybe(view.shapes),
-        lengths=maybe(view.lengths),
-    )
+from .parts import EtagOf, by_field, maybe, reply
 
 
 def batch_meta(batch: Batch) -> replies.BatchMeta:
     """The body; a column that was not asked for is not there."""
-    schema = batch.field_schema
     return replies.BatchMeta(
         partition_id=batch.partition_id,
         revision=batch.revision,
@@ -37,13 +22,13 @@ def batch_meta(batch: Batch) -> replies.BatchMeta:
         global_indexes=Raw(encode.array(batch.global_indexes)),
         fields=list(batch.fields),
         missing_fields=list(batch.missing_fields),
-        production_status=Raw(encode.array(batch.status)),
+        production_status=Raw(encode.status(batch.status)),
         keys=maybe(batch.keys),
         group_ids=maybe(batch.group_ids),
-        field_schema=UNSET if schema is None else {name: _field_out(view) for name, view in schema.items()},
+        field_schema=by_field(batch.field_schema),
         custom_meta=maybe(batch.custom_meta),
-        backend_meta=raws(batch.backend_meta),
-        field_status=raws(batch.field_status),
+        backend_meta=by_field(batch.backend_meta),
+        field_status=by_field(batch.field_status),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -27,6 +28,6 @@ def maybe(column: bytes | None) -> Raw | UnsetType:
     return UNSET if column is None else Raw(column)
 
 
-def raws(columns: dict[str, bytes] | None) -> dict[str, Raw] | UnsetType:
-    """Columns by field, or no member."""
-    return UNSET if columns is None else {name: Raw(column) for name, column in columns.items()}
+def by_field(columns: bytes | None) -> Any:
+    """An object of columns by field, which is JSON already, or no member."""
+    return UNSET if columns is None else Raw(columns)

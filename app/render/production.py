@@ -8,7 +8,7 @@ from core.operations.produce import Written
 from core.operations.read import BackendMeta, Production
 
 from ..incoming import Reply
-from .parts import reply
+from .parts import by_field, reply
 
 
 def backend_meta(found: BackendMeta) -> Reply:
@@ -18,7 +18,7 @@ def backend_meta(found: BackendMeta) -> Reply:
             partition_id=found.partition_id,
             revision=found.revision,
             global_indexes=Raw(encode.array(found.global_indexes)),
-            backend_meta={name: Raw(column) for name, column in found.columns.items()},
+            backend_meta=by_field(found.columns),
             missing_keys=list(found.missing_keys),
             missing_fields=list(found.missing_fields),
             next_cursor=found.next_cursor,

@@ -68,8 +68,8 @@ async def get_batch_meta(call: Incoming, query: ReadQuery) -> Reply:
     stray = [name for name in include or () if name not in get_args(Include)]
     if stray:
         raise invalid("query.include", f"has no part {stray[0]!r}: use {', '.join(get_args(Include))}")
-    tag = etag_of(call, f"?{call.request.url.query}")
-    header = call.request.headers.get("if-none-match")
+    tag = etag_of(call, f"?{call.query}")
+    header = call.header("if-none-match")
     return await call.engine(
         operations.read_if_changed,
         render.tagged_page(tag),

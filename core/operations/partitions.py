@@ -96,7 +96,7 @@ def summarise(partition: Partition, *, made: bool = False) -> Summary:
         partition.created_at,
         partition.settings,
         partition.rows.live_count,
-        [(field, int(partition.produced[field.bit])) for field in partition.fields.values()],
+        [(field, int(partition.grid.produced[field.bit])) for field in partition.fields.values()],
         {name: (task.consumed, 0, 0) for name, task in partition.tasks.items()},
     )
 

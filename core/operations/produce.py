@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from ..arrays import Ints, pack
 from ..batch import Batch, View, describe
-from ..cells import Column, Const
+from ..cells import Cells, Column, to_list
 from ..draft import Draft
 from ..engine import Engine
 from ..errors import FieldNotFound, Invalid, PartitionNotFound
 from ..events import BackendMetaSet
-from ..intake import GroupIds, SchemaIn, backend_columns, check_fields, field_write, group_cells
+from ..intake import GroupIds, SchemaIn, backend_columns, check_fields, fields_write, group_cells
 from ..partition import Partition
 
 
@@ -38,8 +38,7 @@ def _row_parts(draft: Draft, write: RowWrite) -> None:
     if write.group_ids is not None:
         draft.group(group_cells(write.group_ids, len(draft.rows)))
     if write.custom_meta is not None:
-        column = draft.engine.cells.column(write.custom_meta, len(draft.rows), "body.custom_meta", 2, patch=True)
-        draft.merge(column)
+        draft.merge(draft.engine.cells.column(write.custom_meta, len(draft.rows), "body.custom_meta", 2, patch=True))
 
 
 def insert(
@@ -68,7 +67,7 @@ def produce(
     write: RowWrite,
     create: bool,
     field_schema: Mapping[str, SchemaIn],
-    backend_meta: dict[str, Column],
+    backend_meta: Mapping[str, Column],
 ) -> Written:
     """Rows, schema, ready bits, backend meta and custom meta in one step: nobody sees a ready row without its meta.
 
@@ -80,9 +79,10 @@ def produce(
     draft.choose(write.indexes, write.keys, create=create)
     rows = len(draft.rows)
     cells = backend_columns(engine.cells, backend_meta, field_schema, rows)
-    writes = [field_write(name, schema, rows, cells.get(name)) for name, schema in field_schema.items()]
+    fields = fields_write(engine.forms, field_schema, rows, cells)
     _row_parts(draft, write)
-    draft.produce(writes)
+    if field_schema:
+        draft.produce(fields)
     return Written(partition_id, draft.commit(), draft.indexes, draft.created)
 
 
@@ -103,7 +103,7 @@ def patch_custom_meta(engine: Engine, partition_id: str, write: RowWrite) -> Wri
     return Written(partition_id, draft.commit(), draft.indexes, 0)
 
 
-def patch_backend_meta(engine: Engine, partition_id: str, write: RowWrite, columns: dict[str, Column]) -> Written:
+def patch_backend_meta(engine: Engine, partition_id: str, write: RowWrite, columns: Mapping[str, Column]) -> Written:
     """The backend moved the bytes: set cells; makes nothing ready. Raises FieldNotFound, else as `produce` does."""
     partition = engine.get(partition_id)
     draft = Draft(engine, partition_id, partition)
@@ -112,7 +112,8 @@ def patch_backend_meta(engine: Engine, partition_id: str, write: RowWrite, colum
     if unknown:
         raise FieldNotFound(fields=unknown)
     checked = backend_columns(engine.cells, columns, columns, len(draft.rows))
-    moved = {name: _moved(partition.cells_of(name, draft.rows), column) for name, column in checked.items()}
+    stored = {name: partition.grid.cells_of(partition.fields[name], draft.rows) for name in checked}
+    moved = {name: _moved(stored[name], cells) for name, cells in checked.items()}
     at = sorted(set().union(*moved.values()))
     if at:
         cells = {name: _cells_at(checked[name], at) for name, places in moved.items() if places}
@@ -120,11 +121,10 @@ def patch_backend_meta(engine: Engine, partition_id: str, write: RowWrite, colum
     return Written(partition_id, draft.commit(), draft.indexes, 0)
 
 
-def _moved(stored: list[bytes], column: Column) -> list[int]:
+def _moved(stored: list[bytes], given: Cells) -> list[int]:
     """Positions of the rows whose cell would be another."""
-    given = [column.value] * len(stored) if isinstance(column, Const) else column
-    return [i for i, (old, new) in enumerate(zip(stored, given, strict=True)) if old != new]
+    return [i for i, (old, new) in enumerate(zip(stored, to_list(given, len(stored)), strict=True)) if old != new]
 
 
-def _cells_at(column: Column, at: list[int]) -> bytes | list[bytes]:
-    return column.value if isinstance(column, Const) else [column[i] for i in at]
+def _cells_at(cells: Cells, at: list[int]) -> Cells:
+    return cells if isinstance(cells, bytes) else [cells[i] for i in at]

@@ -31,9 +31,9 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class BackendMeta(Listing):
-    """`columns`: per field a JSON column of cells."""
+    """`columns`: a JSON object, per field a column of cells."""
 
-    columns: dict[str, bytes] = field(default_factory=dict)
+    columns: bytes = b"{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def read_production(
     if missing:
         raise FieldNotFound(fields=missing)
     page = all_rows(partition, limit, cursor)
-    words = np.ascontiguousarray(partition.status.gather(page.rows).cpu().numpy()).view(np.uint8)
+    words = np.ascontiguousarray(partition.grid.status.gather(page.rows)).view(np.uint8)
     bits = np.unpackbits(words, axis=1, bitorder="little")
     matrix = bits[:, [partition.fields[name].bit for name in names]]
     return Production(

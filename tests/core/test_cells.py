@@ -198,7 +198,8 @@ def test_the_memory_of_cells_is_bounded() -> None:
 def test_a_column_has_one_value_per_row_or_a_constant() -> None:
     subject = checker()
     assert subject.column([b"1", b"2"], 2, "body.m", 2) == [b"1", b"2"]
-    assert subject.column(Const(b"1"), 7, "body.m", 2) == Const(b"1")
+    assert subject.column(Const(b"1"), 7, "body.m", 2) == b"1"
+    assert subject.column([b"1", b"1"], 2, "body.m", 2) == b"1"
     with pytest.raises(Invalid, match="has 2 values for 3 rows"):
         subject.column([b"1", b"2"], 3, "body.m", 2)
     with pytest.raises(Invalid) as refused:
@@ -210,10 +211,10 @@ def test_a_column_has_one_value_per_row_or_a_constant() -> None:
 
 
 def test_a_column_of_raw_views_is_copied_out_of_its_body() -> None:
-    body = msgspec.json.decode(b'[{"a":1},{"a":1}]', type=list[msgspec.Raw])
-    cells = checker().column(body, 2, "body.m", 2)  # type: ignore[arg-type]
+    body = msgspec.json.decode(b'[{"a":1},{"a":1},{"a":2}]', type=list[msgspec.Raw])
+    cells = checker().column(body, 3, "body.m", 2)  # type: ignore[arg-type]
     assert isinstance(cells, list)
-    assert [type(cell) for cell in cells] == [bytes, bytes]
+    assert [type(cell) for cell in cells] == [bytes, bytes, bytes]
     assert cells[0] is cells[1]
 
 

@@ -14,7 +14,8 @@ from core.arrays import pack, unpack
 from core.batch import View
 from core.cells import Const
 from core.engine import _APPLY, Engine
-from core.events import AnyEvent, Change, Declared, Event, FieldWrite, Settings
+from core.events import AnyEvent, Change, Declared, Event, Settings
+from core.forms import FieldForm, to_bytes
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.consumption import reset_consumption
 from core.operations.delete import delete
@@ -26,6 +27,11 @@ from tests.core.world import OBJECT, TENSOR, Book, Schema, add, add_keys, new_en
 from tests.model.compare import dump
 
 INDEXES = pack(unpack(b"\x00" * 8 + b"\xff" * 7 + b"\x7f"))
+FORMS = [
+    to_bytes([FieldForm("f", "tensor", "int64", False, 1)]),
+    to_bytes([FieldForm("f", "tensor", "int64", True, 1)]),
+    to_bytes([FieldForm("o", "object", None, False, None)]),
+]
 # New ones go to the end: the first fifteen are pinned below.
 SAMPLES: list[AnyEvent] = [
     events.PartitionMade("p", 1.5),
@@ -35,9 +41,9 @@ SAMPLES: list[AnyEvent] = [
     events.Inserted("p", 2**62, 65_536, None),
     events.Inserted("p", 0, 2, [b'"a"', b'"\xc3\xa9"']),
     events.Grouped("p", INDEXES, [b'"7"', b"7"]),
-    events.Produced("p", INDEXES, [FieldWrite("f", "tensor", "int64", False, 1, (4,), None, b"null")]),
-    events.Produced("p", INDEXES, [FieldWrite("f", "tensor", "int64", True, 1, None, b"\0" * 8, [b"1", b"{}"])]),
-    events.Produced("p", INDEXES, [FieldWrite("o", "object", None, False, None, None, None, b'{"a":1}')]),
+    events.Produced("p", INDEXES, FORMS[0], b"\4\0\0\0", [b"null"]),
+    events.Produced("p", INDEXES, FORMS[1], b"\0" * 8, [[b"1", b"{}"]]),
+    events.Produced("p", INDEXES, FORMS[2], b"", [b'{"a":1}']),
     events.CustomMetaSet("p", INDEXES, [b"{}", b'{"a":[1,2.5]}']),
     events.BackendMetaSet("p", INDEXES, {"f": b"null", "o": [b"1", b"2"]}),
     events.Cleared("p", INDEXES),
@@ -98,13 +104,13 @@ def test_a_life_is_replayed_from_its_bytes_alone() -> None:
 
 
 PINNED = """
-kZIJn5OtUGFydGl0aW9uTWFkZaFwyz/4AAAAAAAAk6xQYXJ0aXRpb25TZXShcJQEwAWRlaFmpnRlbnNvcqVpbnQ2NMOSAQKTrFBhcnRpdGlvblNldKFw
-lMDOgAAAAAGRlaFvpm9iamVjdMDCwJKwUGFydGl0aW9uRGVsZXRlZKRwL8OplahJbnNlcnRlZKFwz0AAAAAAAAAAzgABAADAlahJbnNlcnRlZKFwAAKS
-xAMiYSLEBCLDqSKUp0dyb3VwZWShcMQQAAAAAAAAAAD/////////f5LEAyI3IsQBN5SoUHJvZHVjZWShcMQQAAAAAAAAAAD/////////f5GYoWamdGVu
-c29ypWludDY0wgGRBMDEBG51bGyUqFByb2R1Y2VkoXDEEAAAAAAAAAAA/////////3+RmKFmpnRlbnNvcqVpbnQ2NMMBwMQIAAAAAAAAAACSxAExxAJ7
-fZSoUHJvZHVjZWShcMQQAAAAAAAAAAD/////////f5GYoW+mb2JqZWN0wMLAwMDEB3siYSI6MX2UrUN1c3RvbU1ldGFTZXShcMQQAAAAAAAAAAD/////
-////f5LEAnt9xA17ImEiOlsxLDIuNV19lK5CYWNrZW5kTWV0YVNldKFwxBAAAAAAAAAAAP////////9/gqFmxARudWxsoW+SxAExxAEyk6dDbGVhcmVk
-oXDEEAAAAAAAAAAA/////////3+UqENvbnN1bWVkoXCkdGFza8QQAAAAAAAAAAD/////////f5OlUmVzZXShcKR0YXNr
+kZIJn5OtUGFydGl0aW9uTWFkZaFwyz/4AAAAAAAAk6xQYXJ0aXRpb25TZXShcJQEwAWRlaFmpnRlbnNvcqVpbnQ2NMOSAQKTrFBhcnRpdGlvblNldKFwlMDO
+gAAAAAGRlaFvpm9iamVjdMDCwJKwUGFydGl0aW9uRGVsZXRlZKRwL8OplahJbnNlcnRlZKFwz0AAAAAAAAAAzgABAADAlahJbnNlcnRlZKFwAAKSxAMiYSLE
+BCLDqSKUp0dyb3VwZWShcMQQAAAAAAAAAAD/////////f5LEAyI3IsQBN5aoUHJvZHVjZWShcMQQAAAAAAAAAAD/////////f8QTkZWhZqZ0ZW5zb3KlaW50
+NjTCAcQEBAAAAJHEBG51bGyWqFByb2R1Y2VkoXDEEAAAAAAAAAAA/////////3/EE5GVoWamdGVuc29ypWludDY0wwHECAAAAAAAAAAAkZLEATHEAnt9lqhQ
+cm9kdWNlZKFwxBAAAAAAAAAAAP////////9/xA6RlaFvpm9iamVjdMDCwMQAkcQHeyJhIjoxfZStQ3VzdG9tTWV0YVNldKFwxBAAAAAAAAAAAP////////9/
+ksQCe33EDXsiYSI6WzEsMi41XX2UrkJhY2tlbmRNZXRhU2V0oXDEEAAAAAAAAAAA/////////3+CoWbEBG51bGyhb5LEATHEATKTp0NsZWFyZWShcMQQAAAA
+AAAAAAD/////////f5SoQ29uc3VtZWShcKR0YXNrxBAAAAAAAAAAAP////////9/k6VSZXNldKFwpHRhc2s=
 """
 
 

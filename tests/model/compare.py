@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from core.batch import FieldView, View
+from core.batch import View
 from core.engine import Engine
 from core.operations.consumption import read_consumption
 from core.operations.partitions import get_partition, list_partitions
@@ -20,7 +20,8 @@ from tests.core.world import MANY, look
 from tests.model.model import Plain
 from tests.model.plain import Partition, Row, Schema
 
-NOT_STATE = {"clock", "wall", "cells", "device", "log", "changed", "supplies"}
+NOT_STATE = {"clock", "wall", "cells", "device", "forms", "log", "changed", "supplies"}
+DERIVED = {"device", "_plans", "_heads", "_view"}
 NOBODY = Row(-1, -1, None)
 
 
@@ -34,7 +35,7 @@ def dump(value: Any) -> Any:
         return [(key, dump(item)) for key, item in value.items()]
     if type(value).__module__.startswith("core.") and not hasattr(value, "__struct_fields__"):
         names = getattr(value, "__slots__", None) or vars(value)
-        skipped = NOT_STATE if isinstance(value, Engine | Held) else {"device"}
+        skipped = NOT_STATE if isinstance(value, Engine | Held) else DERIVED
         return [(name, dump(getattr(value, name))) for name in sorted(names) if name not in skipped]
     return value
 
@@ -110,9 +111,9 @@ def batch(engine: Engine, name: str, indexes: list[int] | None, fields: list[str
         "keys": json.loads(found.keys or b""),
         "group_ids": json.loads(found.group_ids or b""),
         "custom_meta": json.loads(found.custom_meta or b""),
-        "backend_meta": {known: json.loads(column) for known, column in (found.backend_meta or {}).items()},
-        "field_status": {known: json.loads(column) for known, column in (found.field_status or {}).items()},
-        "field_schema": {known: _schema(view) for known, view in (found.field_schema or {}).items()},
+        "backend_meta": json.loads(found.backend_meta or b""),
+        "field_status": json.loads(found.field_status or b""),
+        "field_schema": {known: _schema(said) for known, said in json.loads(found.field_schema or b"").items()},
     }
 
 
@@ -120,14 +121,8 @@ def _expanded(fields: list[str] | None) -> View:
     return View(None if fields is None else tuple(fields), expand=True)
 
 
-def _schema(view: FieldView) -> dict[str, Any]:
-    if view.kind == "object":
-        return {"kind": "object"}
-    out: dict[str, Any] = {"dtype": view.dtype, "ragged": view.ragged}
-    if not view.ragged:
-        return out | {"shape": None if view.shape is None else list(view.shape)}
-    name, column = ("lengths", view.lengths) if view.lengths is not None else ("shapes", view.shapes)
-    return out | {name: json.loads(column or b"")}
+def _schema(said: dict[str, Any]) -> dict[str, Any]:
+    return said if said["kind"] == "object" else {name: value for name, value in said.items() if name != "kind"}
 
 
 def described(partition: Partition, indexes: list[int], fields: list[str] | None, compact: bool) -> Any:

@@ -36,6 +36,7 @@ from tests.model.supplies import check_supplies
 from tests.model.waiting import Waiting
 
 LONG = os.environ.get("TEST_LONG") == "1"
+ON_CPU = new_engine().device.type == "cpu"
 
 
 class EngineAgainstModel(RuleBasedStateMachine):
@@ -241,7 +242,7 @@ def test_the_engine_is_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     run_state_machine_as_test(
         EngineAgainstModel,
         settings=settings(
-            max_examples=300 if LONG else 60,
+            max_examples=300 if LONG else 60 if ON_CPU else 12,
             stateful_step_count=60 if LONG else 30,
             deadline=None,
             derandomize=True,

@@ -105,7 +105,7 @@ class Waiting:
         meant = described(partition, indexes, list(self.wanted.fields), False)
         assert list(answer.batch.fields) == meant["fields"]
         assert json.loads(answer.batch.custom_meta or b"") == meant["custom_meta"]
-        backend = {name: json.loads(column) for name, column in (answer.batch.backend_meta or {}).items()}
+        backend = json.loads(answer.batch.backend_meta or b"")
         assert backend == meant["backend_meta"]
 
     def _check_refused(self, answer: NotClaimed, partition: Partition | None) -> None:
