@@ -151,7 +151,7 @@ def _body_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
 
     async def decode(call: Incoming) -> T:
         body = await call.body()
-        if stray := list(call.query_params):
+        if call.query and (stray := list(call.query_params)):
             raise invalid(f"query.{stray[0]}", "is no parameter of this call: leave it out, members go into the body")
         if body and call.content_type != _JSON:
             raise EdgeRefused(

@@ -1,6 +1,5 @@
 """The running process: listener, journal, engine, executor and uvicorn, put together and taken down in order."""
 
-import gc
 import logging
 import socket
 import time
@@ -16,6 +15,7 @@ from core.executor import Executor
 from core.journal import Journal, journal_from_url
 from core.journal.errors import JournalError
 
+from . import memory
 from .application import build, new_edge
 from .settings import Settings
 from .version import VERSION
@@ -62,10 +62,12 @@ def serve(settings: Settings) -> int:
     app = build(executor, settings, edge, partial(_announce, settings, listener))
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", log_level="warning", access_log=False, server_header=False,
+        proxy_headers=False,
         date_header=False, timeout_graceful_shutdown=4, timeout_keep_alive=75,
     )  # fmt: skip
     server = Server(config, executor)
-    gc.set_threshold(50_000, 20, 100)
+    memory.keep_large_blocks()
+    memory.collect_rarely()
     server.run(sockets=[listener])
     return 1 if server.failure else 0
 

@@ -12,7 +12,7 @@ from . import encode
 from .arrays import Bits, Ints
 from .fields import Field
 from .partition import Partition, known
-from .sizes import Sizes, together
+from .sizes import together
 from .status import WORD, bit_column, covers
 
 DEFAULT_INCLUDE = frozenset({"field_schema", "custom_meta", "backend_meta"})
@@ -56,7 +56,6 @@ class Cut:
         self._words: Ints = partition.grid.status.gather(rows)
         everywhere: list[int] = np.bitwise_and.reduce(self._words, axis=0).tolist()
         self._everywhere = everywhere
-        self._told: dict[tuple[bytes, bytes | None, int, bool], bytes] = {}
 
     def status(self) -> Bits:
         """uint8 [rows]: 1 where every field is produced; all 0 when there is none to ask for."""
@@ -87,34 +86,35 @@ class Cut:
 
     def field_schema(self, compact: bool) -> bytes:
         """Per field its schema; shapes only where the field is ragged."""
-        sizes = self._sizes()
-        return encode.members((f.quoted, self._schema(f, compact, sizes)) for f in self.fields)
+        shapes = self._shapes(compact)
+        return encode.members((f.quoted, self._schema(f, compact, shapes)) for f in self.fields)
 
-    def _sizes(self) -> Iterator[Sizes]:
-        """int32 [rank, rows] of each ragged field that has sizes, in one gather."""
+    def _schema(self, fld: Field, compact: bool, shapes: Iterator[bytes]) -> bytes:
+        if not fld.ragged:
+            return fld.head(False)
+        if fld.slot is None:
+            nothing = encode.constant(b"null", len(self.rows), self.expand)
+            return fld.head(compact and fld.rank in (None, 1)) + nothing + b"}"
+        return fld.head(compact and fld.rank == 1) + next(shapes) + b"}"
+
+    def _shapes(self, compact: bool) -> Iterator[bytes]:
+        """The column of each ragged field that has sizes, in one gather.
+
+        Many fields of a partition have the same shapes (all that is per answer token has), so equal columns are told
+        once.
+        """
         ragged = [f for f in self.fields if f.ragged and f.slot is not None]
         slots = [slot for f in ragged for slot in range(f.slot or 0, (f.slot or 0) + (f.rank or 0))]
         table = np.ascontiguousarray(self.partition.grid.sizes.at(self.rows, together(slots)).T)
+        told: dict[tuple[bytes, bytes | None, int], bytes] = {}
         at = 0
         for f in ragged:
-            yield table[at : at + (f.rank or 0)]
+            sizes, has = table[at : at + (f.rank or 0)], self.has(f)
             at += f.rank or 0
-
-    def _schema(self, fld: Field, compact: bool, sizes: Iterator[Sizes]) -> bytes:
-        if not fld.ragged:
-            return fld.head(False)
-        flat = compact and fld.rank in (None, 1)
-        if fld.slot is None:
-            return fld.head(flat) + encode.constant(b"null", len(self.rows), self.expand) + b"}"
-        return fld.head(flat) + self._shapes(next(sizes), self.has(fld), flat) + b"}"
-
-    def _shapes(self, sizes: Sizes, has: Bits | None, flat: bool) -> bytes:
-        """Many fields of a partition have the same shapes (all that is per answer token has), so each is told once."""
-        key = (sizes.tobytes(), None if has is None else has.tobytes(), len(sizes), flat)
-        told = self._told.get(key)
-        if told is None:
-            told = self._told[key] = encode.sizes(sizes, has, self.expand, flat)
-        return told
+            key = (sizes.tobytes(), None if has is None else has.tobytes(), len(sizes))
+            if key not in told:
+                told[key] = encode.sizes(sizes, has, self.expand, compact and f.rank == 1)
+            yield told[key]
 
     def keys(self) -> bytes:
         """A column of keys; null for rows without one."""

@@ -165,7 +165,9 @@ class Draft:
         if there.backend != plan.consts:
             for field, cells in zip(plan.fields, there.backend, strict=True):
                 same &= _same_cells(field.backend.at(rows, None), cells, len(rows))
-        return np.setdiff1d(np.arange(len(self.rows)), ready[same], assume_unique=True)
+        is_changed = np.ones(len(self.rows), np.bool_)
+        is_changed[ready[same]] = False
+        return np.flatnonzero(is_changed)
 
     def commit(self) -> int:
         """Apply what was collected, if anything; the partition's revision after it."""

@@ -51,7 +51,7 @@ def sizes(values: Sizes, has: Bits | None, expand: bool, flat: bool) -> bytes:
     """int32 [rank, rows] as a column of shapes, or of lengths when `flat` (rank 1); null where `has` is 0."""
     rank, rows = values.shape
     if has is None:
-        if rows > 1 and not expand and (values[:, 1:] == values[:, :-1]).all():
+        if rows > 1 and not expand and _is_constant(values):
             return constant(b"%d" % values[0, 0] if flat else array(values[:, 0]), rows, expand)
         return _lengths(values[0], flat) if rank == 1 else array(values.T)
     if not has.any():
@@ -60,6 +60,10 @@ def sizes(values: Sizes, has: Bits | None, expand: bool, flat: bool) -> bytes:
     cells = np.array((inner if flat else inner.replace(b"],[", b"]\n[")).split(b"," if flat else b"\n"), object)
     cells[has == 0] = b"null"
     return column(cells.tolist(), expand)
+
+
+def _is_constant(values: Sizes) -> bool:
+    return bool((values[:, 0] == values[:, -1]).all() and (values[:, 1:] == values[:, :-1]).all())
 
 
 def _lengths(values: Sizes, flat: bool) -> bytes:

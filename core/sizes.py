@@ -47,10 +47,8 @@ class SizeTable:
             self.table[rows[:, None], slots] = sizes
 
     def at(self, rows: Ints, slots: slice | Ints) -> Sizes:
-        """int32 [rows, slots]."""
-        if isinstance(slots, slice):
-            return self.table[rows, slots]
-        return self.table[rows[:, None], slots]
+        """int32 [rows, slots]. Whole rows are taken first: that is a copy of memory, not of single numbers."""
+        return self.table.take(rows, axis=0)[:, slots]
 
     def resize(self, rows: int) -> None:
         """Room for this many rows."""

@@ -57,6 +57,9 @@ class Pool:
 
     def lowest(self, k: int) -> Ints:
         """The k lowest, or all if there are fewer, ascending. Costs k and the number of blocks."""
+        first = int(self.blocks.astype(np.bool_).argmax())
+        if self.blocks[first] >= k:
+            return np.flatnonzero(self.bits[first * BLOCK : (first + 1) * BLOCK])[:k] + first * BLOCK
         blocks = np.flatnonzero(self.blocks)
         enough = int(np.searchsorted(np.cumsum(self.blocks[blocks]), k)) + 1
         chosen = blocks[:enough]

@@ -206,7 +206,7 @@ def _record(plain: Plain, name: str, how: str) -> None:
     distinct = [b'{"slot":%d}' % row for row in rows]
     column = {"const": Const(b'{"node":"a"}'), "distinct": distinct, "mixed": distinct}.get(how)
     write(plain.engine, P, rows, {name: TENSOR}, {} if column is None else {name: column})
-    cells = [column.value] * 8 if isinstance(column, Const) else column or []
+    cells = [column.const] * 8 if isinstance(column, Const) else column or []
     plain.cells |= {(row, name): cell for row, cell in zip(rows, cells, strict=False)}
 
 
@@ -214,7 +214,7 @@ def _patch(plain: Plain, indexes: list[int], column: Const | None) -> None:
     name = plain.names[-1]
     given = column or [b"[%d]" % index for index in indexes]
     patch_backend_meta(plain.engine, P, RowWrite(indexes), {name: given})
-    cells = [given.value] * len(indexes) if isinstance(given, Const) else given
+    cells = [given.const] * len(indexes) if isinstance(given, Const) else given
     plain.cells |= {(index, name): cell for index, cell in zip(indexes, cells, strict=True)}
 
 

@@ -20,7 +20,7 @@ from tests.core.world import MANY, look
 from tests.model.model import Plain
 from tests.model.plain import Partition, Row, Schema
 
-NOT_STATE = {"clock", "wall", "cells", "device", "forms", "log", "changed", "supplies"}
+NOT_STATE = {"clock", "wall", "cells", "device", "forms", "log", "changed", "supplies", "_located"}
 DERIVED = {"device", "_plans", "_heads", "_view"}
 NOBODY = Row(-1, -1, None)
 

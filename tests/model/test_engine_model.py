@@ -242,7 +242,7 @@ def test_the_engine_is_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     run_state_machine_as_test(
         EngineAgainstModel,
         settings=settings(
-            max_examples=300 if LONG else 60 if ON_CPU else 12,
+            max_examples=300 if LONG else 60 if ON_CPU else 20,
             stateful_step_count=60 if LONG else 30,
             deadline=None,
             derandomize=True,
