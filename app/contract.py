@@ -53,10 +53,8 @@ class Operation:
 class Endpoint:
     """One route as an ASGI application: checks what every call must keep, decodes, calls, and sends the reply."""
 
-    def __init__(
-        self, method: str, function: Route[Any], decode: Callable[[Incoming], Awaitable[Any]], changes: bool
-    ) -> None:
-        self._method, self._function, self._decode, self._changes = method, function, decode, changes
+    def __init__(self, function: Route[Any], decode: Callable[[Incoming], Awaitable[Any]], changes: bool) -> None:
+        self._function, self._decode, self._changes = function, decode, changes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = Incoming(scope, receive)
@@ -69,7 +67,7 @@ class Endpoint:
         except ClientDisconnect:
             pass  # nobody would read an answer
         else:
-            await reply.send(self._method, send)
+            await reply.send(call)
 
     async def _answer(self, call: Incoming) -> Reply:
         for name, value in call.path_params.items():
@@ -111,7 +109,7 @@ class Routes:
                 Operation(
                     method, path, function.__name__, self.tag, summary.strip().rstrip("."), _dedent(description),
                     takes, replies, errors, example, reply_example, has_etag,
-                    Endpoint(method, function, decode, changes),
+                    Endpoint(function, decode, changes),
                 )
             )  # fmt: skip
             return function

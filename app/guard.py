@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from core.executor import Executor
 
 from .errors import EdgeRefused, edge_refused
+from .incoming import names
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -33,14 +34,11 @@ class Guard:
             return
         headers = dict(scope["headers"])
         request_id = _request_id(headers)
-        scope.setdefault("state", {})["request_id"] = request_id
+        scope.setdefault("state", {}).update(request_id=request_id, send=send)
 
         async def send_named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                epoch = b"%d" % self._executor.reading.epoch
-                message["headers"] = [
-                    *message.get("headers", ()), (b"x-request-id", request_id.encode()), (b"x-epoch", epoch)
-                ]  # fmt: skip
+                message["headers"] = [*message.get("headers", ()), *names(request_id, self._executor)]
             await send(message)
 
         try:

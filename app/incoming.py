@@ -7,7 +7,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Scope
 
 from core.engine import Engine
 from core.errors import TooManyWaiting
@@ -22,6 +22,11 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
+def names(request_id: str, executor: Executor) -> list[tuple[bytes, bytes]]:
+    """X-Request-ID and X-Epoch."""
+    return [(b"x-request-id", request_id.encode()), (b"x-epoch", b"%d" % executor.reading.epoch)]
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """Status and body bytes, made in the engine's thread; a GET's with an `etag` may be kept and revalidated."""
@@ -30,17 +35,18 @@ class Reply:
     body: bytes
     etag: str | None = None
 
-    async def send(self, method: str, send: Send) -> None:
-        """Over ASGI."""
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(self.body))]
-        if self.status == 304:
-            headers = []
+    async def send(self, call: "Incoming") -> None:
+        """Over ASGI, past the layers around the router: they have nothing to add to it."""
+        headers = [*call.names(), (b"content-length", b"%d" % len(self.body))]
+        if self.status != 304:
+            headers.append((b"content-type", b"application/json"))
         if self.etag is not None:
             headers.append((b"etag", self.etag.encode("latin-1")))
-        if self.etag is not None and method == "GET":
+        if self.etag is not None and call.method == "GET":
             headers += [(b"cache-control", b"no-cache"), (b"vary", b"Accept")]
         else:
             headers.append((b"cache-control", b"no-store"))
+        send = call.scope["state"]["send"]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
 
@@ -76,6 +82,10 @@ class Incoming:
     def request_id(self) -> str:
         """The caller's or a new one, from the guard."""
         return str(self.scope["state"]["request_id"])
+
+    def names(self) -> list[tuple[bytes, bytes]]:
+        """The headers that every reply carries."""
+        return names(self.request_id, self.edge.executor)
 
     @property
     def path_params(self) -> dict[str, str]:

@@ -115,8 +115,10 @@ def _walk(value: object, loc: str, depth: int) -> None:
             _walk(item, loc, depth - 1)
 
 
-def json_strings(values: Sequence[str]) -> list[bytes]:
-    """Each string as its JSON bytes, in one pass; equal strings give equal bytes."""
+def json_values(values: Sequence[str | int | None]) -> list[bytes]:
+    """Each string or number as its JSON bytes, in one pass; equal ones give equal bytes."""
+    if len(values) == 1:
+        return [orjson.dumps(values[0])]
     return list(map(bytes, msgspec.json.decode(orjson.dumps(values), type=list[msgspec.Raw])))
 
 

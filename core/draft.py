@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from .arrays import Flags, Ints, pack
-from .cells import EMPTY, NULL, Cells, json_strings, merged, to_list
+from .cells import EMPTY, NULL, Cells, json_values, merged, to_list
 from .engine import Engine
 from .errors import (
     DuplicateIndexes,
@@ -46,6 +46,18 @@ class Draft:
         self.indexes: Ints = np.empty(0, np.int64)
         self.rows: Ints = np.empty(0, np.int64)
         self.created = 0
+        self._packed: bytes | None = None
+
+    @property
+    def is_all_new(self) -> bool:
+        """There are rows, and none was there before."""
+        return self.created == len(self.rows) > 0
+
+    def packed(self) -> bytes:
+        """All indexes as events carry them."""
+        if self._packed is None:
+            self._packed = pack(self.indexes)
+        return self._packed
 
     # Which rows
 
@@ -86,7 +98,7 @@ class Draft:
         check_keys(keys, "body.keys")
         if len(set(keys)) != len(keys):
             raise DuplicateKeys(keys=_repeated(keys))
-        names = json_strings(keys)
+        names = json_values(keys)
         found = self.partition.rows.find(names)
         new = [i for i, index in enumerate(found) if index is None]
         if new and not create:
@@ -95,8 +107,10 @@ class Draft:
             self._create(len(new), [names[i] for i in new])
         following = iter(range(self.engine.next_index, self.engine.next_index + len(new)))
         self.indexes = np.array([next(following) if index is None else index for index in found], np.int64)
-        are_all_new = len(new) == len(found)
-        self.rows = np.zeros(len(found), np.int64) if are_all_new else self.partition.rows.locate(self.indexes)
+        if self.created == len(found):
+            self.rows = np.zeros(len(found), np.int64)
+        else:
+            self.rows = self.partition.rows.locate(self.indexes)
 
     def _create(self, count: int, keys: list[bytes] | None) -> None:
         most = self.partition.settings.max_samples
@@ -113,6 +127,9 @@ class Draft:
     def group(self, group_ids: list[bytes]) -> None:
         """Set groups, once. Raises GroupConflict."""
         groups = self.partition.groups
+        if self.is_all_new and NULL not in group_ids:
+            self.events.append(Grouped(self.partition_id, self.packed(), group_ids))
+            return
         both = list(enumerate(zip(groups.ids[groups.number[self.rows]].tolist(), group_ids, strict=True)))
         clash = [i for i, (old, new) in both if NULL not in (old, new) and old != new]
         if clash:
@@ -132,7 +149,8 @@ class Draft:
         ]
         at = [i for i, (old, new) in enumerate(zip(stored, after, strict=True)) if old is not new]
         if at:
-            self.events.append(CustomMetaSet(self.partition_id, pack(self.indexes[at]), [after[i] for i in at]))
+            indexes = self.packed() if len(at) == len(after) else pack(self.indexes[at])
+            self.events.append(CustomMetaSet(self.partition_id, indexes, [after[i] for i in at]))
 
     def produce(self, write: FieldsWrite) -> None:
         """Make fields ready. Raises KindConflict, DtypeConflict."""
@@ -140,14 +158,13 @@ class Draft:
         plan = grid.plan(write.form)
         if plan is None:
             self._check_room(write.form)
-        indexes = self.indexes
-        if plan is not None and self.created < len(self.rows):
+        indexes = self.packed()
+        if plan is not None and not self.is_all_new:
             at = self._changed(plan, write)
             if len(at) < len(self.rows):
-                indexes, write = indexes[at], write.at(at)
-        if len(indexes):
-            sizes = write.sizes.tobytes()
-            self.events.append(Produced(self.partition_id, pack(indexes), write.form, sizes, write.backend))
+                indexes, write = pack(self.indexes[at]), write.at(at)
+        if indexes:
+            self.events.append(Produced(self.partition_id, indexes, write.form, write.sizes.tobytes(), write.backend))
 
     def _check_room(self, form: bytes) -> None:
         names = {one.name for one in from_bytes(form)} | set(self.partition.fields)

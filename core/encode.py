@@ -33,7 +33,7 @@ def column(values: Sequence[bytes], expand: bool) -> bytes:
 
 def status(values: Bits) -> bytes:
     """An array of 0 and 1."""
-    if len(values) and values.all():
+    if len(values) and np.count_nonzero(values) == len(values):
         return b"[" + b"1," * (len(values) - 1) + b"1]"
     return array(values)
 
@@ -63,7 +63,10 @@ def sizes(values: Sizes, has: Bits | None, expand: bool, flat: bool) -> bytes:
 
 
 def _is_constant(values: Sizes) -> bool:
-    return bool((values[:, 0] == values[:, -1]).all() and (values[:, 1:] == values[:, :-1]).all())
+    rank, rows = values.shape
+    if np.count_nonzero(values[:, 0] == values[:, -1]) < rank:
+        return False
+    return bool(np.count_nonzero(values[:, 1:] == values[:, :-1]) == rank * (rows - 1))
 
 
 def _lengths(values: Sizes, flat: bool) -> bytes:

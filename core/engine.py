@@ -19,7 +19,6 @@ from .events import (
     CustomMetaSet,
     Grouped,
     Inserted,
-    PartitionDeleted,
     PartitionMade,
     PartitionSet,
     Produced,
@@ -106,19 +105,18 @@ class Engine:
             self._apply(event)
 
     def _apply(self, event: AnyEvent) -> None:
-        if isinstance(event, PartitionMade):
+        change = _APPLY.get(type(event))
+        if change is not None:
+            partition = self.partitions[event.partition]
+            partition.revision = self.revision
+            change(partition, event)
+        elif isinstance(event, PartitionMade):
             self.deleted.pop(event.partition, None)
             self.partitions[event.partition] = Partition(event.partition, event.created_at, self.revision, self.device)
-        elif isinstance(event, PartitionDeleted):
-            self._delete(event.partition)
         else:
-            self._apply_to(self.partitions[event.partition], event)
-
-    def _apply_to(self, partition: Partition, event: AnyEvent) -> None:
-        partition.revision = self.revision
+            self._delete(event.partition)
         if isinstance(event, Inserted):
             self.next_index = max(self.next_index, event.first + event.count)
-        _APPLY[type(event)](partition, event)
 
     def _delete(self, partition_id: str) -> None:
         del self.partitions[partition_id]

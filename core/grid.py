@@ -127,7 +127,7 @@ class Grid:
                     self._plans.clear()
 
     def _count(self, found: Plan, before: Ints, after: Ints) -> None:
-        if (before & found.mask).any():
+        if np.count_nonzero(before & found.mask):
             fresh = count_bits(after & ~before)
             self.produced[: len(fresh)] += fresh
         else:

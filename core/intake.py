@@ -4,16 +4,15 @@ Shapes of the members (types, ranges) were checked by the wire; the protocols be
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import msgspec
 import numpy as np
 import orjson
 
 from .arrays import Ints
-from .cells import NULL, CellChecker, Cells, Column
+from .cells import NULL, CellChecker, Cells, Column, json_values
 from .errors import DtypeConflict, Invalid
 from .events import Declared
 from .forms import FieldForm, Memo, to_bytes
@@ -190,6 +189,7 @@ def _sizes(columns: list[SizeColumn], rows: int) -> Sizes:
 
 
 def _form(schemas: Mapping[str, SchemaIn], said: Said) -> bytes:
+    check_fields(schemas, "body.field_schema")
     return to_bytes([_field_form(one[0], schemas[one[0]], one[4]) for one in said])
 
 
@@ -213,12 +213,12 @@ def _wrong_length(values: Sequence[object], rows: int, loc: str) -> Invalid:
 
 
 def backend_columns(
-    checker: CellChecker, columns: Mapping[str, Column], allowed: Collection[str], rows: int
+    checker: CellChecker, columns: Mapping[str, Column], allowed: Mapping[str, object], rows: int
 ) -> dict[str, Cells]:
     """`backend_meta`, checked; it may name only `allowed` fields."""
-    stray = columns.keys() - allowed
-    if stray:
-        raise Invalid.at(f"body.backend_meta.{min(stray)}", "names a field that field_schema does not")
+    if not columns.keys() <= allowed.keys():
+        stray = min(columns.keys() - allowed.keys())
+        raise Invalid.at(f"body.backend_meta.{stray}", "names a field that field_schema does not")
     return checker.columns(columns, rows, "body.backend_meta", 3)
 
 
@@ -228,4 +228,4 @@ def group_cells(group_ids: GroupIds, rows: int) -> list[bytes]:
         return [orjson.dumps(group_ids.const)] * rows
     if len(group_ids) != rows:
         raise _wrong_length(group_ids, rows, "body.group_ids")
-    return list(map(bytes, msgspec.json.decode(orjson.dumps(group_ids), type=list[msgspec.Raw])))
+    return json_values(group_ids)

@@ -149,7 +149,7 @@ class Partition:
         task = self.tasks.get(name)
         if task is not None:
             fresh &= task.state[rows] == FREE
-        if fresh.any():
+        if np.count_nonzero(fresh):
             supply.add(rows[fresh])
 
     def consume(self, event: Consumed) -> None:

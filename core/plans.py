@@ -38,7 +38,7 @@ class Plan:
     turning: list[Field]
     fixed: list[Fixed]
     fixed_at: Ints
-    fixed_sizes: Sizes
+    fixed_sizes: bytes
     settled: bool
     consts: list[bytes | None]
 
@@ -46,7 +46,7 @@ class Plan:
         """Whether a write of these sizes (int32 [rows or 1, slots]) leaves each field's schema as it is."""
         if self.turning or not self.settled:
             return False
-        return not self.fixed or bool((sizes[0, self.fixed_at] == self.fixed_sizes).all())
+        return not self.fixed or sizes[0].take(self.fixed_at).tobytes() == self.fixed_sizes
 
 
 def bit_set(fields: Iterable[Field]) -> int:
@@ -76,7 +76,7 @@ def plan(forms: Sequence[FieldForm], fields: list[Field], width: int) -> Plan:
         turning,
         fixed,
         np.array([at for one in fixed for at in range(one.first, one.last)], np.int64),
-        np.array([size for one in fixed for size in one.field.shape or ()], np.int32),
+        np.array([size for one in fixed for size in one.field.shape or ()], "<i4").tobytes(),
         all(one.field.shape is not None for one in fixed),
         [field.backend.constant for field in fields],
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import Ints
-from .cells import json_strings
+from .cells import json_values
 from .errors import Invalid, KeyNotFound, SampleNotFound
 from .intake import check_keys
 from .partition import Partition
@@ -63,7 +63,7 @@ def select(partition: Partition, selector: Selector, limit: int, cursor: str | N
     missing: tuple[str, ...] = ()
     if selector.keys is not None:
         keys = selector.keys[start : start + limit]
-        found = partition.rows.find(json_strings(list(keys)))
+        found = partition.rows.find(json_values(list(keys)))
         missing = tuple(key for key, index in zip(keys, found, strict=True) if index is None)
         indexes = np.array([index for index in found if index is not None], np.int64)
     else:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import numpy as np
 from msgspec import Raw
 
 from batchmeta.wire import replies
@@ -18,7 +19,7 @@ def batch_meta(batch: Batch) -> replies.BatchMeta:
         partition_id=batch.partition_id,
         revision=batch.revision,
         size=len(batch.global_indexes),
-        is_ready=bool(len(batch.status) and batch.status.all()),
+        is_ready=bool(len(batch.status) and np.count_nonzero(batch.status) == len(batch.status)),
         global_indexes=Raw(encode.array(batch.global_indexes)),
         fields=list(batch.fields),
         missing_fields=list(batch.missing_fields),

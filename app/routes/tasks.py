@@ -67,9 +67,12 @@ async def claim(call: Incoming, body: Claim) -> Reply:
     return await call.waiting_engine(operations.claim, render.claim, call.partition_id, wanted)
 
 
+_DEFAULT = samplers.sampler("sequential", {})
+
+
 def _sampler(chosen: Sampler | None) -> samplers.Sampler:
     if chosen is None:
-        return samplers.sampler("sequential", {})
+        return _DEFAULT
     arguments = msgspec.to_builtins(chosen)
     return samplers.sampler(arguments.pop("name"), arguments)
 

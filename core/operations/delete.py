@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..arrays import pack
-from ..cells import json_strings
+from ..cells import json_values
 from ..engine import Engine
 from ..errors import Invalid
 from ..events import Cleared
@@ -18,7 +18,7 @@ def delete(engine: Engine, partition_id: str, selector: Selector) -> tuple[int, 
     if partition is None:
         return 0, 0
     if selector.keys is not None:
-        found = partition.rows.find(json_strings(list(selector.keys)))
+        found = partition.rows.find(json_values(list(selector.keys)))
         indexes = np.array([index for index in found if index is not None], np.int64)
     else:
         indexes = np.array(selector.indexes or (), np.int64)

@@ -10,7 +10,7 @@ from ..draft import Draft
 from ..engine import Engine
 from ..errors import FieldNotFound, Invalid, PartitionNotFound
 from ..events import BackendMetaSet
-from ..intake import GroupIds, SchemaIn, backend_columns, check_fields, fields_write, group_cells
+from ..intake import GroupIds, SchemaIn, backend_columns, fields_write, group_cells
 from ..partition import Partition
 
 
@@ -74,7 +74,6 @@ def produce(
     Raises SampleNotFound, SampleCleared, KeyNotFound, DuplicateKeys, DuplicateIndexes, GroupConflict, DtypeConflict,
     KindConflict, TooManySamples, PartitionNotFound, PartitionCleared.
     """
-    check_fields(field_schema, "body.field_schema")
     draft = Draft(engine, partition_id, _target(engine, partition_id, create and write.keys is not None))
     draft.choose(write.indexes, write.keys, create=create)
     rows = len(draft.rows)

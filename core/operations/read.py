@@ -7,7 +7,7 @@ import numpy as np
 
 from ..arrays import Bits, Ints
 from ..batch import Batch, Cut, View, describe
-from ..cells import NULL, json_strings
+from ..cells import NULL, json_values
 from ..engine import Engine
 from ..errors import FieldNotFound
 from ..intake import check_fields
@@ -127,7 +127,7 @@ def list_keys(
 ) -> tuple[Partition, list[KeyLine], str | None]:
     """Keyed rows in index order whose key starts with `prefix`."""
     partition = engine.get(partition_id)
-    start = json_strings([prefix])[0][:-1]
+    start = json_values([prefix])[0][:-1]
     chunk = limit + 1 if not prefix else KEY_CHUNK
     found: list[KeyLine] = []
     while len(found) <= limit:

@@ -8,10 +8,9 @@ from bench.cases.equality import expected
 from bench.peers.peer import PeerMissing, Rate
 from bench.place import PeerLike
 from bench.profile import Profile
-from bench.scale import SMOKE, Scale
+from bench.scale import Scale
 
 TINY = Scale("tiny", 2, 2, 4, 0.1, (1, 8), 8, (200, 400), (2, 200), 500, 2)
-assert SMOKE.is_judged is False
 
 
 class FakePeer:

@@ -32,7 +32,7 @@ def case(name: str, line: Line | BaseException, compares: bool = False) -> Case:
     return Case(name, f"what {name} is", run, compares)
 
 
-MET, NOT_MET = at_least("a", 2, 3.0, "6", "2"), at_most("b", 2, 3.0, "1", "3")
+MET, NOT_MET = at_least("a", 2, 3.0, "6", "2"), at_most("b", 2, 3.0, "3 against 1")
 
 
 @pytest.fixture

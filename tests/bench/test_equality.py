@@ -10,6 +10,7 @@ from bench.cases import equality
 from bench.cases.equality import ResultsDiffer, compare, difference, expected
 from bench.place import BEFORE, SEED, Place
 from bench.profile import make
+from bench.scale import SMOKE
 
 from .fakes import TINY, FakePeer, no_peer
 
@@ -36,44 +37,34 @@ def test_one_other_cell_is_named(where: str) -> None:
     assert "\n" not in str(differ.value)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [(1, 1.0), (1, True), (None, 0), ([], {}), ({"a": 1}, {"b": 1}), ([1], [1, 1])]
-)
+UNEQUAL = [(1, 1.0), (1, True), (None, 0), ([], {}), ({"a": 1}, {"b": 1}), ([1], [1, 1])]
+
+
+@pytest.mark.parametrize(("one", "other"), UNEQUAL)
 def test_equal_to_python_is_not_equal_here(one: Any, other: Any) -> None:
     assert difference(one, other, "x") is not None
 
 
 @pytest.fixture(scope="module")
-def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("equality")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A place with a server, shared by its tests, and a peer that each test may spoil."""
+    made = Place(SMOKE, tmp_path_factory.mktemp("equality"), lambda _: None, lambda version, tell: FakePeer())
+    yield made
+    made.close()
 
 
-@pytest.fixture(scope="module")
-def shared(scratch: Path) -> Iterator[Place]:
-    """A place whose server is up; each test brings peers of its own."""
-    place = Place(TINY.__class__(**{**vars_of(TINY), "is_judged": False}), scratch, lambda _: None, None)
-    with place.server("equality"):
-        yield place
-    place.close()
-
-
-def vars_of(scale: Any) -> dict[str, Any]:
-    return {name: getattr(scale, name) for name in scale.__slots__}
-
-
-def test_ours_is_what_the_profile_says_over_the_wire(shared: Place) -> None:
-    lines = equality.run(shared).lines
-    assert [line.state for line in lines] == ["-", "-"]
-
-
-def test_a_peer_that_agrees_is_said_to(scratch: Path) -> None:
-    place = Place(TINY, scratch, lambda _: None, lambda version, tell: FakePeer())
-    try:
-        lines = equality.run(place).lines
-    finally:
-        place.close()
-    assert [line.state for line in lines] == ["met", "met"]
+def test_over_the_wire_ours_is_what_the_profile_and_peers_say(place: Place) -> None:
+    lines = equality.run(place).lines
+    assert [(line.state, line.ours) for line in lines] == [("met", "4 results equal")] * 2
     assert place.found == {BEFORE: {"TransferQueue": "0.0"}, SEED: {"TransferQueue": "0.0"}}
+
+
+def test_a_peer_that_says_something_else_ends_it(place: Place) -> None:
+    peer = place.peer(SEED)
+    assert isinstance(peer, FakePeer)
+    peer.spoil = SPOILT["fields"]
+    with pytest.raises(ResultsDiffer, match=r"^TransferQueue 0\.1\.11 and ours differ at fields"):
+        equality.run(place)
 
 
 def test_a_peer_that_is_missing_is_named(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import ticker
 from bench.ticker import summary
 from tests.conftest import ROOT
 from tests.demo.test_step import processes_of_group
@@ -121,6 +122,11 @@ def test_a_busy_port_is_one_line() -> None:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     assert done.returncode == 2
     assert re.fullmatch(rf"bench\.ticker: cannot listen on 127\.0\.0\.1:{port}: .*\n", done.stderr)
+
+
+def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ticker.main(["--out", str(tmp_path / "none" / "seen.json")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_no_tick_is_no_number() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.cells import CellChecker, Const, json_strings, merged
+from core.cells import CellChecker, Const, json_values, merged
 from core.errors import Invalid
 
 MOST = 300
@@ -221,5 +221,5 @@ def test_a_column_of_raw_views_is_copied_out_of_its_body() -> None:
 @settings(derandomize=True, deadline=None)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
 def test_strings_become_their_json_bytes(texts: list[str]) -> None:
-    assert [json.loads(cell) for cell in json_strings(texts)] == texts
-    assert json_strings(texts) == json_strings(list(texts))
+    assert [json.loads(cell) for cell in json_values(texts)] == texts
+    assert json_values(texts) == json_values(list(texts))

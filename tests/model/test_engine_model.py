@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -246,6 +246,7 @@ def test_the_engine_is_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
             stateful_step_count=60 if LONG else 30,
             deadline=None,
             derandomize=True,
+            phases=[phase for phase in Phase if ON_CPU or phase is not Phase.shrink],  # slow there, and the same here
             suppress_health_check=list(HealthCheck),
         ),
     )

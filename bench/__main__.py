@@ -1,0 +1,121 @@
+"""The command line of the benchmark: `python -m bench`, or ./scripts/bench, which sets everything up first.
+
+Exit status: 0 all that must be reached was, 1 not or something failed, 2 wrong use, 130 stopped by Ctrl-C.
+"""
+
+import argparse
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from rich.console import Console
+
+from demo.processes import StartFailed
+
+from .child import ChildFailed, prepare
+from .results import Results, Unwritable
+from .scale import FULL, QUICK, SMOKE, Scale
+
+INTERRUPTED = 130
+FOLDER = Path("build/bench")
+
+
+class Parser(argparse.ArgumentParser):
+    """Tells what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Status 2."""
+        sys.stderr.write(f"bench: {message}; --help shows all flags\n")
+        sys.exit(2)
+
+
+def parser() -> Parser:
+    """All flags."""
+    made = Parser(prog="bench", description="batchmeta against TransferQueue, judged on ratios.", allow_abbrev=False)
+    made.add_argument("--only", action="append", default=[], metavar="NAME", help="run this case; repeatable")
+    made.add_argument("--quick", action="store_true", help="fewer rounds and calls: a first look")
+    made.add_argument("--smoke", action="store_true", help="ours alone, tiny, no time judged: does it run?")
+    made.add_argument("--list", action="store_true", help="name the cases and what each measures")
+    made.add_argument("--out", type=Path, help="results file (build/bench/SCALE.json)")
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit status."""
+    given, console = parser().parse_args(arguments), Console()
+    prepare()
+    from .cases import CASES  # torch comes with these: --help and a wrong flag do without
+
+    unknown = [name for name in given.only if name not in {case.name for case in CASES}]
+    if unknown:
+        return _say(f"there is no case {unknown[0]!r}: use {', '.join(case.name for case in CASES)}", 2)
+    if given.list:
+        sys.stdout.write("".join(f"{case.name:12} {case.measures}\n" for case in CASES))
+        return 0
+    scale = SMOKE if given.smoke else QUICK if given.quick else FULL
+    return run(scale, given.only, given.out or FOLDER / f"{scale.name}.json", console)
+
+
+def run(scale: Scale, only: Sequence[str], path: Path, console: Console) -> int:
+    """Measure, keep, report; the exit status. What goes wrong is one line."""
+    from .cases import CASES
+    from .cases.equality import ResultsDiffer
+    from .conduct import chosen, conduct
+    from .peers.peer import Peer, PeerFailed
+    from .wrk import WrkFailed
+
+    start = Peer.start if scale.is_judged else None
+    try:
+        with _stoppable():
+            results = Results(path, scale, keep=bool(only))
+            is_met = conduct(chosen(CASES, only, scale), results, scale, start, console)
+            return _finish(results, scale, is_met, [case.name for case in CASES])
+    except KeyboardInterrupt:
+        return _say(f"stopped; {_way_on(path)}", INTERRUPTED)
+    except Unwritable as error:
+        return _say(str(error), 2)
+    except (ChildFailed, PeerFailed, ResultsDiffer, StartFailed, WrkFailed) as error:
+        return _say(f"{' '.join(str(error).split())}; {_way_on(path)}", 1)
+
+
+def _finish(results: Results, scale: Scale, is_met: bool, names: list[str]) -> int:
+    if scale is FULL and all(name in results.found["cases"] for name in names):
+        from .report import publish
+
+        publish(results.path)
+    sys.stdout.write(f"results: {results.path}\n")
+    return 0 if is_met or not scale.is_judged else 1
+
+
+def _way_on(path: Path) -> str:
+    return f"cases that ended are kept in {path}: go on with --only NAME for each of the others"
+
+
+def _say(text: str, status: int) -> int:
+    sys.stderr.write(f"bench: {text}\n")
+    return status
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """SIGTERM is Ctrl-C."""
+    before = {caught: signal.signal(caught, _stop) for caught in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for caught, handler in before.items():
+            signal.signal(caught, handler)
+
+
+def _stop(*_: object) -> None:
+    # The first signal unwinds, so that everything started is stopped; a second one must not cut that short.
+    for caught in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(caught, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

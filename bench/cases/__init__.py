@@ -1,0 +1,34 @@
+"""What is measured, one file a case, in the order in which they run: those against a peer first."""
+
+from ..outcome import Case
+from . import (
+    claims,
+    delete,
+    devices,
+    end_to_end,
+    equality,
+    executor,
+    generate,
+    loop,
+    memory,
+    parked,
+    puts,
+    request,
+    shape,
+)
+
+CASES: tuple[Case, ...] = (
+    equality.CASE,
+    generate.CASE,
+    request.CASE,
+    end_to_end.CASE,
+    puts.CASE,
+    claims.CASE,
+    delete.CASE,
+    shape.CASE,
+    loop.CASE,
+    parked.CASE,
+    memory.CASE,
+    executor.CASE,
+    devices.CASE,
+)

@@ -1,0 +1,99 @@
+"""Claims of 8 rows, 16 at once, from a pool that outlasts the run: by wrk, and by our own client from one process."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .. import wrk
+from ..child import Child
+from ..outcome import Case, Outcome
+from ..place import SEED, PeerLike, Place
+from ..profile import CLAIMED, Profile
+from ..server import CHUNK, Server
+from ..turns import in_turns
+from ..worker import Worker
+from .puts import check_count, rate_lines
+
+AT_ONCE, SIZE = 16, 8
+LEAST = {"wrk": 4.0, "client": 1.5}
+# Claims per second that the pool is made for: more than there can be here, and every reply is checked for its rows.
+AT_MOST_PER_S = 12_000
+POOL = "pool"
+
+
+def run(place: Place) -> Outcome:
+    """Theirs, ours by wrk and ours by the client, in turns; each round is a task of its own on the same pool."""
+    note = ""
+    with place.server("claims") as ours, Child(Worker, ours.url) as worker:
+        _fill(place, ours)
+        sides: dict[str, Any] = {"client": Client(worker, place)}
+        try:
+            wrk.require()
+            sides["wrk"] = Wrk(ours, place)
+        except wrk.WrkMissing as error:
+            note = str(error)
+        peer = place.loaded(SEED, place.scale.large, "const")
+        if peer is not None:
+            sides[SEED] = partial(_theirs, peer, place)
+        runs = in_turns(place.rounds("claims"), sides)
+    data: dict[str, Any] = {side: found.rate() for side, found in runs.items()}
+    if "wrk" in sides:
+        data["wrk"]["p99_ms"] = sides["wrk"].tails
+    return Outcome(rate_lines(place, "claim of 8, 16 at once", LEAST, runs, note), data)
+
+
+def _theirs(peer: PeerLike, place: Place) -> list[float]:
+    return [peer.rate("claim", place.scale.seconds, AT_ONCE).calls_per_s]
+
+
+def _fill(place: Place, ours: Server) -> None:
+    seconds = max(1.0, place.scale.seconds)  # wrk's shortest run
+    wanted = int(AT_MOST_PER_S * seconds * SIZE)
+    profile = place.profile(min(CHUNK, place.scale.large * 64))
+    body = profile.body(0, CHUNK)
+    for number in range(-(-wanted // len(profile.keys))):
+        place.tell(f"filling the pool: {number * len(profile.keys):,} of {wanted:,} rows")
+        ours.call("POST", f"/partitions/{POOL}/production", body | _names(profile, number))
+
+
+def _names(profile: Profile, number: int) -> dict[str, list[str]]:
+    return {
+        "keys": [f"{number}_{key}" for key in profile.keys],
+        "group_ids": [f"{number}_{group}" for group in profile.group_ids],
+    }
+
+
+class Wrk:
+    """Each call is one round; what its task has consumed afterwards are the replies that were counted."""
+
+    def __init__(self, ours: Server, place: Place) -> None:
+        self.ours, self.place = ours, place
+        self.tails: list[float] = []
+        self.body: Path = place.scratch / "claim.json"
+        self.body.write_text(json.dumps({"fields": CLAIMED, "batch_size": SIZE, "compact": True}))
+
+    def __call__(self) -> list[float]:
+        task = f"/partitions/{POOL}/tasks/wrk_{len(self.tails)}"
+        wanted = f'"size":{SIZE},'
+        seconds = self.place.scale.seconds
+        done = wrk.load("claim", self.ours.url, seconds, AT_ONCE, f"/v1{task}/claims", self.body, wanted)
+        consumed = self.ours.call("GET", f"{task}/consumption?counts_only=true")["consumed"]
+        check_count("consumed rows", consumed, done["requests"], SIZE, AT_ONCE)
+        self.tails.append(done["p99_ms"])
+        return [done["requests"] / done["seconds"]]
+
+
+class Client:
+    """Each call is one round through AsyncClient, in one process."""
+
+    def __init__(self, worker: Child, place: Place) -> None:
+        self.worker, self.place, self.rounds = worker, place, 0
+
+    def __call__(self) -> list[float]:
+        task = f"client_{self.rounds}"
+        self.rounds += 1
+        return [self.worker.do("claims", POOL, task, SIZE, self.place.scale.seconds, AT_ONCE)]
+
+
+CASE = Case("claims", "claims of 8 from a ready pool, 16 at once, durable", run, compares=True)

@@ -1,0 +1,103 @@
+"""Readiness and claims on each device that torch sees here, by batch size, and where one device overtakes the CPU."""
+
+import importlib.util
+import time
+
+import torch
+
+from app import render
+from app.convert import view
+from batchmeta.wire.requests import Claim
+from core.device import measure_readiness
+from core.operations.claim import Claimed, Wanted, claim_now
+from core.operations.consumption import reset_consumption
+from core.samplers import sampler
+
+from ..child import Child
+from ..engines import grow, new_engine, settle
+from ..outcome import Case, Line, Outcome
+from ..place import Place
+from ..profile import CLAIMED, FIELDS
+from ..turns import in_turns
+
+SIZES = (8, 64, 512, 1024, 4096, 8192)
+
+
+def devices() -> list[str]:
+    """`cpu` and what else is there."""
+    if importlib.util.find_spec("torch_npu"):
+        importlib.import_module("torch_npu")
+    kinds = [kind for kind in ("cuda", "npu") if getattr(torch, kind, None) and getattr(torch, kind).is_available()]
+    return ["cpu", *kinds]
+
+
+class OnDevice:
+    """An engine whose bit words live on `device`, with one partition from which batches up to `most` are claimed."""
+
+    def __init__(self, device: str, most: int) -> None:
+        self.device = torch.device(device)
+        self.engine, self.most = new_engine(self.device), most
+        grow(self.engine, "p", most * 2, FIELDS)
+
+    def readiness(self, rows: int, rounds: int) -> float:
+        """Median seconds of the check alone."""
+        return measure_readiness(self.device, rows, rounds)
+
+    def claim(self, rows: int, calls: int) -> list[float]:
+        """Seconds of claims of `rows` rows with their replies."""
+        request = Claim(fields=list(CLAIMED), batch_size=rows, compact=True)
+        chosen = sampler("sequential", {})
+        wanted = Wanted("t", CLAIMED, rows, rows, 0.0, chosen, view(request, request.fields))
+        self._once(wanted)
+        return [self._once(wanted) for _ in range(calls)]
+
+    def _once(self, wanted: Wanted) -> float:
+        reset_consumption(self.engine, "p", "t")
+        began = time.perf_counter()
+        answer = claim_now(self.engine, "p", wanted)
+        render.claim(answer)
+        took = time.perf_counter() - began
+        settle(self.engine)
+        if not isinstance(answer, Claimed):
+            raise RuntimeError(f"a claim of {wanted.most} found too little")
+        return took
+
+
+def run(place: Place) -> Outcome:
+    """Nothing must be reached here: it says which device to choose."""
+    sizes = [size for size in SIZES if size <= place.scale.large]
+    found = {device: _measure(place, device, sizes) for device in devices()}
+    lines = [_line(device, rows, figures[rows]) for device, figures in found.items() for rows in sizes]
+    lines += [_crossover(device, found, sizes) for device in found if device != "cpu"]
+    if len(found) == 1:
+        lines.append(Line("devices other than the CPU", note="not measured: torch sees none here"))
+    return Outcome(
+        lines, {device: {str(rows): each for rows, each in figures.items()} for device, figures in found.items()}
+    )
+
+
+def _measure(place: Place, device: str, sizes: list[int]) -> dict[int, dict[str, float]]:
+    figures: dict[int, dict[str, float]] = {}
+    with Child(OnDevice, device, sizes[-1]) as child:
+        for rows in sizes:
+            sides = {
+                "readiness": lambda rows=rows: [child.do("readiness", rows, max(5, place.scale.calls))],
+                "claim": lambda rows=rows: child.do("claim", rows, max(2, place.scale.calls // 2)),
+            }
+            runs = in_turns(place.rounds(f"{device}, {rows} rows"), sides)
+            figures[rows] = {name: round(each.median * 1e3, 4) for name, each in runs.items()}
+    return figures
+
+
+def _line(device: str, rows: int, figures: dict[str, float]) -> Line:
+    text = f"readiness {figures['readiness']:.3f} ms, claim {figures['claim']:.3f} ms"
+    return Line(f"{device}, {rows:,} rows", ours=text)
+
+
+def _crossover(device: str, found: dict[str, dict[int, dict[str, float]]], sizes: list[int]) -> Line:
+    faster = [rows for rows in sizes if found[device][rows]["claim"] < found["cpu"][rows]["claim"]]
+    text = f"from {faster[0]:,} rows" if faster else "at no size up to " + f"{sizes[-1]:,}"
+    return Line(f"{device} claims faster than cpu", ours=text)
+
+
+CASE = Case("devices", "readiness and claims on each device, by batch size", run)

@@ -1,0 +1,109 @@
+"""One-key puts of 28 fields, 64 at once, on disk before the answer: by wrk, and by our own client from one process."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .. import wrk
+from ..child import Child
+from ..outcome import Case, Line, Outcome, at_least, per_s, unmeasured
+from ..place import SEED, PeerLike, Place
+from ..profile import Json, Profile
+from ..server import Server
+from ..turns import Runs, in_turns, ratio
+from ..worker import Worker, arguments
+
+AT_ONCE = 64
+ROWS = 64
+LEAST = {"wrk": 3.0, "client": 1.5}
+
+
+def run(place: Place) -> Outcome:
+    """Theirs, ours by wrk and ours by the client, in turns."""
+    profile, note = place.profile(ROWS), ""
+    peer = place.loaded(SEED, ROWS, "const")
+    with place.server("puts") as ours, Child(Worker, ours.url) as worker:
+        sides: dict[str, Any] = {"client": Client(ours, worker, profile, place)}
+        try:
+            wrk.require()
+            sides["wrk"] = Wrk(ours, body_file(place, profile), place)
+        except wrk.WrkMissing as error:
+            note = str(error)
+        if peer is not None:
+            sides[SEED] = partial(_theirs, peer, place)
+        runs = in_turns(place.rounds("puts"), sides)
+    data: dict[str, Any] = {side: found.rate() for side, found in runs.items()}
+    if "wrk" in sides:
+        data["wrk"]["p99_ms"] = sides["wrk"].tails
+    return Outcome(rate_lines(place, "one-key put, 64 at once", LEAST, runs, note), data)
+
+
+def _theirs(peer: PeerLike, place: Place) -> list[float]:
+    return [peer.rate("put", place.scale.seconds, AT_ONCE).calls_per_s]
+
+
+def body_file(place: Place, profile: Profile) -> Path:
+    """The template of a put for wrk: @KEY@ stands where the key goes."""
+    path = place.scratch / "put.json"
+    path.write_text(json.dumps(profile.body(0, 1) | {"keys": ["@KEY@"]}, separators=(",", ":")))
+    return path
+
+
+def one_row_bodies(profile: Profile) -> list[Json]:
+    """What the client is to send, key aside, row by row."""
+    return [arguments(profile.body(row, row + 1)) for row in range(len(profile.keys))]
+
+
+class Wrk:
+    """Each call is one round; the samples that are there afterwards are the replies that were counted."""
+
+    def __init__(self, ours: Server, body: Path, place: Place) -> None:
+        self.ours, self.body, self.place = ours, body, place
+        self.tails: list[float] = []
+
+    def __call__(self) -> list[float]:
+        partition = f"wrk_{len(self.tails)}"
+        path = f"/v1/partitions/{partition}/production"
+        prefix = self.place.profile(ROWS).keys[0]
+        done = wrk.load("put", self.ours.url, self.place.scale.seconds, AT_ONCE, path, self.body, prefix)
+        check_count("samples", self.ours.call("GET", f"/partitions/{partition}")["num_samples"], done["requests"])
+        self.tails.append(done["p99_ms"])
+        return [done["requests"] / done["seconds"]]
+
+
+def check_count(what: str, there: int, counted: int, each: int = 1, at_once: int = AT_ONCE) -> None:
+    """As many as there were replies; those in flight when wrk stopped are done and not counted. Raises WrkFailed."""
+    if not counted * each <= there <= (counted + at_once) * each:
+        raise wrk.WrkFailed(f"{there} {what} after {counted} successful replies")
+
+
+class Client:
+    """Each call is one round through AsyncClient, in one process."""
+
+    def __init__(self, ours: Server, worker: Child, profile: Profile, place: Place) -> None:
+        self.ours, self.worker, self.place = ours, worker, place
+        self.rows, self.prefix, self.rounds = one_row_bodies(profile), profile.keys[0], 0
+
+    def __call__(self) -> list[float]:
+        partition = f"client_{self.rounds}"
+        self.rounds += 1
+        return [self.worker.do("puts", partition, self.rows, self.prefix, self.place.scale.seconds, AT_ONCE)]
+
+
+def rate_lines(place: Place, row: str, least: dict[str, float], runs: dict[str, Runs], note: str) -> list[Line]:
+    """One line per way of ours; `note` says why a way is not there."""
+    return [_rate_line(place, f"{row}, by {way}", way, must, runs, note) for way, must in least.items()]
+
+
+def _rate_line(place: Place, row: str, way: str, must: float, runs: dict[str, Runs], note: str) -> Line:
+    if way not in runs:
+        return unmeasured(row, f">= {must:g} x", note)
+    ours = per_s(runs[way])
+    if SEED in runs:
+        return at_least(row, must, ratio(runs[way], runs[SEED]), per_s(runs[SEED]), ours)
+    lacks = place.lacks(SEED)
+    return Line(row, ours=ours, note=lacks) if not place.scale.is_judged else unmeasured(row, f">= {must:g} x", lacks)
+
+
+CASE = Case("puts", "one-key puts of 28 fields, 64 at once, durable", run, compares=True)

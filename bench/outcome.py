@@ -1,0 +1,76 @@
+"""What a case is and what it gives: lines of the table with their verdicts, and the figures behind them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from .turns import Runs
+
+if TYPE_CHECKING:
+    from .place import Place
+
+State = Literal["met", "NOT MET", "not measured", "-"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row of the table. `state` is "-" where nothing must be reached; `note` says why it was not measured."""
+
+    row: str
+    theirs: str = "-"
+    ours: str = "-"
+    ratio: float | None = None
+    must: str = "-"
+    state: State = "-"
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of one case: its lines, and `data`, plain JSON, which the report and the plots read."""
+
+    lines: list[Line]
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One file of `cases/`. `compares`: with a peer, so that equality of the results comes first."""
+
+    name: str
+    measures: str
+    run: "Callable[[Place], Outcome]"
+    compares: bool = False
+
+
+def at_least(row: str, least: float, value: float, theirs: str, ours: str) -> Line:
+    """Judge `value`, how many times better ours is."""
+    state: State = "met" if value >= least else "NOT MET"
+    return Line(row, theirs, ours, round(value, 2), f">= {least:g} x", state)
+
+
+def at_most(row: str, most: float, value: float, ours: str, unit: str = "x") -> Line:
+    """Judge `value`, a ratio or of another `unit`, which must not exceed `most`; ours alone."""
+    state: State = "met" if value <= most else "NOT MET"
+    is_ratio = unit == "x"
+    return Line(row, "-", ours, round(value, 2) if is_ratio else None, f"<= {most:g} {unit}", state)
+
+
+def unmeasured(row: str, must: str, note: str) -> Line:
+    """A line for which something was not there."""
+    return Line(row, must=must, state="not measured", note=note)
+
+
+def ms(runs: Runs) -> str:
+    """Median and p99 as the table shows them."""
+    return f"{_short(runs.median)} (p99 {_short(runs.at(99))}) ms"
+
+
+def _short(seconds: float) -> str:
+    value = seconds * 1e3
+    return f"{value:.3f}" if value < 1 else f"{value:.1f}"
+
+
+def per_s(runs: Runs) -> str:
+    """A rate as the table shows it."""
+    return f"{runs.median:,.0f}/s"

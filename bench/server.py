@@ -1,0 +1,101 @@
+"""The service as it is run: `python -m app`, a durable journal in a folder, a free port; or the same with a ticker."""
+
+import http.client
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+
+from demo.processes import StartFailed, end, launch, log_end, wait_until
+
+from .profile import Profile
+
+HOST = "127.0.0.1"
+READY_S, STOP_S, CALL_S = 60, 15, 120
+CHUNK = 8192
+CHECKOUT = Path(__file__).resolve().parent.parent
+SEEN = "seen.json"
+APP = ("app",)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running service; `call` is for what is not measured."""
+
+    url: str
+    port: int
+    process: "Popen[bytes]"
+
+    def call(self, method: str, path: str, body: object = None) -> Any:
+        """One call under /v1; its decoded answer. Raises StartFailed for anything but a 2xx."""
+        text = None if body is None else json.dumps(body)
+        with closing(http.client.HTTPConnection(HOST, self.port, timeout=CALL_S)) as connection:
+            headers = {} if body is None else {"Content-Type": "application/json"}
+            connection.request(method, f"/v1{path}", text, headers)
+            answer = connection.getresponse()
+            content = answer.read()
+        if answer.status >= 300:
+            raise StartFailed(f"{method} {path}: {answer.status} {content[:300].decode(errors='replace')}")
+        return json.loads(content)
+
+    def load(self, partition: str, profile: Profile) -> None:
+        """Write all rows of the profile."""
+        for begin in range(0, len(profile.keys), CHUNK):
+            self.call("POST", f"/partitions/{partition}/production", profile.body(begin, begin + CHUNK))
+
+
+@contextmanager
+def server(folder: Path, module: tuple[str, ...] = APP) -> Iterator[Server]:
+    """Start it and wait until it is ready; stopped in the end. `module` and its flags go before the service's own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "server.log"
+    journal = (folder.resolve() / "journal").as_uri()
+    flags = ("--host", HOST, "--port", "0", "--journal", journal)
+    process = launch([sys.executable, "-m", *module, *flags], CHECKOUT, log)
+    try:
+        yield _ready(process, log)
+    finally:
+        end(process, STOP_S)
+
+
+@contextmanager
+def ticking(folder: Path) -> Iterator[Server]:
+    """The service with the ticker inside; once it is stopped, `seen(folder)` are its stretches."""
+    with server(folder, ("bench.ticker", "--out", str(folder / SEEN), "--")) as ours:
+        yield ours
+
+
+def seen(folder: Path) -> list[dict[str, list[float]]]:
+    """Per stretch: lags, pauses, generations."""
+    found: list[dict[str, list[float]]] = json.loads((folder / SEEN).read_text())
+    return found
+
+
+def _ready(process: "Popen[bytes]", log: Path) -> Server:
+    def is_settled() -> bool:
+        return process.poll() is not None or (_port(log) is not None and _answers(_port(log) or 0))
+
+    wait_until(is_settled, READY_S)
+    port = _port(log)
+    if process.poll() is not None or port is None:
+        raise StartFailed(f"the service did not start: {log_end(log, 3)}")
+    return Server(f"http://{HOST}:{port}", port, process)
+
+
+def _port(log: Path) -> int | None:
+    found = re.search(r"at http://[\d.]+:(\d+)", log.read_text(errors="replace"))
+    return None if found is None else int(found[1])
+
+
+def _answers(port: int) -> bool:
+    with closing(http.client.HTTPConnection(HOST, port, timeout=5)) as connection:
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False

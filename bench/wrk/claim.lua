@@ -1,0 +1,28 @@
+-- Claims. Arguments: path, file with the body, text that every reply must hold.
+local body, path
+local threads = {}
+wrong = 0
+
+function setup(thread) table.insert(threads, thread) end
+
+function init(args)
+   path, wanted = args[1], args[3]
+   local file = assert(io.open(args[2]))
+   body = file:read("*a")
+   file:close()
+   wrk.headers["Content-Type"] = "application/json"
+end
+
+function request() return wrk.format("POST", path, nil, body) end
+
+function response(status, headers, reply)
+   if status ~= 201 or not reply:find(wanted, 1, true) then wrong = wrong + 1 end
+end
+
+function done(summary, latency)
+   local e, short = summary.errors, 0
+   for _, thread in ipairs(threads) do short = short + thread:get("wrong") end
+   io.write(string.format('{"requests": %d, "seconds": %f, "errors": %d, "p50_ms": %f, "p99_ms": %f}\n',
+      summary.requests, summary.duration / 1e6, e.connect + e.read + e.write + e.status + e.timeout + short,
+      latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
+end
