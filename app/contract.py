@@ -7,6 +7,7 @@ A route's docstring is its summary and description; what it takes, answers and r
 both the decoder and the OpenAPI come from that.
 """
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -23,12 +24,14 @@ from core.intake import check_name
 
 from .errors import EdgeRefused, edge_refused, refused
 from .incoming import Incoming, Reply
+from .pieces import Pieces
 
 T = TypeVar("T", bound=WireRequest)
 Route = Callable[[Incoming, T], Awaitable[Reply]]
 _AT = re.compile(r"^(.*?)(?: - at (`key` in )?`\$(.*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"^Object contains unknown field `(.*)`$")
 _JSON = "application/json"
+LARGE = 65_536  # bytes of a body from which on it is decoded beside the loop, in pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,7 @@ def _check_headers(call: Incoming) -> None:
 
 
 def _body_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
-    decoder = msgspec.json.Decoder(takes)
+    decoder, pieces = msgspec.json.Decoder(takes), Pieces(takes)
 
     async def decode(call: Incoming) -> T:
         body = await call.body()
@@ -155,7 +158,10 @@ def _body_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
             raise EdgeRefused(
                 "unsupported-media-type", f"send Content-Type: {_JSON} (curl --json '…' does), and a JSON body"
             )
-        return explained(lambda: decoder.decode(body or b"{}"), "body")
+        if len(body) < LARGE:
+            return explained(lambda: decoder.decode(body or b"{}"), "body")
+        beside = asyncio.get_running_loop().run_in_executor
+        return await beside(call.edge.decoding, explained, lambda: pieces.decode(body), "body")
 
     return decode
 

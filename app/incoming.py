@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
@@ -62,6 +63,8 @@ class Edge:
     boot: str
     started_at: float
     waiting: dict[str, int] = field(default_factory=dict)
+    # One thread: each more is one more that the loop waits for when it wants the interpreter.
+    decoding: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "decode"))
 
 
 class Incoming:

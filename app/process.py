@@ -68,6 +68,7 @@ def serve(settings: Settings) -> int:
     server = Server(config, executor)
     memory.keep_large_blocks()
     memory.collect_rarely()
+    memory.share_the_interpreter()
     server.run(sockets=[listener])
     return 1 if server.failure else 0
 

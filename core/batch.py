@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import encode
-from .arrays import Bits, Ints
+from .arrays import Bits, Ints, run_of
 from .fields import Field
 from .partition import Partition, known
 from .sizes import together
@@ -53,6 +53,7 @@ class Cut:
 
     def __init__(self, partition: Partition, rows: Ints, fields: Sequence[Field], expand: bool) -> None:
         self.partition, self.rows, self.fields, self.expand = partition, rows, fields, expand
+        self._at = run_of(rows)
         self._words: Ints = partition.grid.status.gather(rows)
         everywhere: list[int] = np.bitwise_and.reduce(self._words, axis=0).tolist()
         self._everywhere = everywhere
@@ -79,7 +80,7 @@ class Cut:
         return encode.members((f.quoted, self._cells(f)) for f in self.fields)
 
     def _cells(self, fld: Field) -> bytes:
-        cells = fld.backend.at(self.rows, self.has(fld))
+        cells = fld.backend.at(self._at, self.has(fld))
         if isinstance(cells, bytes):
             return encode.constant(cells, len(self.rows), self.expand)
         return encode.column(cells, self.expand)
@@ -105,7 +106,7 @@ class Cut:
         """
         ragged = [f for f in self.fields if f.ragged and f.slot is not None]
         slots = [slot for f in ragged for slot in range(f.slot or 0, (f.slot or 0) + (f.rank or 0))]
-        table = np.ascontiguousarray(self.partition.grid.sizes.at(self.rows, together(slots)).T)
+        table = np.ascontiguousarray(self.partition.grid.sizes.at(self._at, together(slots)).T)
         told: dict[tuple[bytes, bytes | None, int], bytes] = {}
         at = 0
         for f in ragged:
@@ -121,16 +122,16 @@ class Cut:
         keys = self.partition.rows.keys
         if keys is None:
             return encode.constant(b"null", len(self.rows), self.expand)
-        return encode.column(keys[self.rows].tolist(), self.expand)
+        return encode.column(keys[self._at].tolist(), self.expand)
 
     def group_ids(self) -> bytes:
         """A column of group ids; null for rows without one."""
         groups = self.partition.groups
-        return encode.column(groups.ids[groups.number[self.rows]].tolist(), self.expand)
+        return encode.column(groups.ids[groups.number[self._at]].tolist(), self.expand)
 
     def custom_meta(self) -> bytes:
         """A column of objects; null for indexes not held."""
-        return encode.column(self.partition.custom_meta_of(self.rows), self.expand)
+        return encode.column(self.partition.custom_meta_of(self._at), self.expand)
 
 
 def describe(partition: Partition, rows: Ints, indexes: Ints, view: View) -> Batch:

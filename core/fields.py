@@ -67,7 +67,7 @@ class CellColumn:
         if self.cells is not None:
             self.cells[rows] = NULL
 
-    def at(self, rows: Ints, has: Bits | None) -> bytes | list[bytes]:
+    def at(self, rows: slice | Ints, has: Bits | None) -> bytes | list[bytes]:
         """The cells of `rows`; `has` says which rows have the field (None: all)."""
         if self.cells is not None:
             return self.cells[rows].tolist()  # type: ignore[no-any-return]

@@ -64,10 +64,11 @@ class Partition:
         """The bit words of these fields: int64 [words]."""
         return self.grid.mask(fields)
 
-    def custom_meta_of(self, rows: Ints) -> list[bytes]:
+    def custom_meta_of(self, rows: slice | Ints) -> list[bytes]:
         """One JSON value per row; null for the absent row."""
         if self.custom_meta is None:
-            return [EMPTY if row else NULL for row in rows.tolist()]
+            there = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            return [EMPTY if row else NULL for row in there.tolist()]
         return self.custom_meta[rows].tolist()  # type: ignore[no-any-return]
 
     def is_done(self, task: Task | None) -> bool:

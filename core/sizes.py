@@ -46,9 +46,10 @@ class SizeTable:
         else:
             self.table[rows[:, None], slots] = sizes
 
-    def at(self, rows: Ints, slots: slice | Ints) -> Sizes:
+    def at(self, rows: slice | Ints, slots: slice | Ints) -> Sizes:
         """int32 [rows, slots]. Whole rows are taken first: that is a copy of memory, not of single numbers."""
-        return self.table.take(rows, axis=0)[:, slots]
+        found: Sizes = self.table[rows] if isinstance(rows, slice) else self.table.take(rows, axis=0)
+        return found[:, slots]
 
     def resize(self, rows: int) -> None:
         """Room for this many rows."""
