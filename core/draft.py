@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from operator import eq
 from typing import TypeVar
 
+import msgspec
 import numpy as np
 
 from .arrays import Flags, Ints, pack
@@ -19,6 +20,8 @@ from .errors import (
     GroupConflict,
     Invalid,
     KeyNotFound,
+    PartitionSealed,
+    PreconditionFailed,
     SampleCleared,
     SampleNotFound,
     TooManySamples,
@@ -113,7 +116,9 @@ class Draft:
             self.rows = self.partition.rows.locate(self.indexes)
 
     def _create(self, count: int, keys: list[bytes] | None) -> None:
-        most = self.partition.settings.max_samples
+        if self.partition.is_sealed:
+            raise PartitionSealed(keys=[msgspec.json.decode(key) for key in keys or ()])
+        most = self.partition.limits.max_samples
         if most is not None and self.partition.rows.live_count + count > most:
             raise TooManySamples(
                 f"partition {self.partition_id!r} holds {self.partition.rows.live_count} of at most {most} samples; "
@@ -121,6 +126,15 @@ class Draft:
             )
         self.created = count
         self.events.append(Inserted(self.partition_id, self.engine.next_index, count, keys))
+
+    def require(self, revision: int) -> None:
+        """No row has changed after `revision`. Raises PreconditionFailed, naming those that have."""
+        late = self.partition.rows.revision[self.rows] > revision
+        if late.any():
+            raise PreconditionFailed(
+                f"some of these samples changed after revision {revision}: read them again and decide anew",
+                global_indexes=self.indexes[late].tolist(),
+            )
 
     # What changes
 

@@ -19,10 +19,12 @@ from .events import (
     CustomMetaSet,
     Grouped,
     Inserted,
+    Limited,
     PartitionMade,
     PartitionSet,
     Produced,
     Reset,
+    Sealed,
 )
 from .forms import Memo
 from .intake import Said
@@ -40,6 +42,8 @@ _APPLY: dict[type, Callable[[Partition, Any], None]] = {
     Cleared: Partition.clear,
     Consumed: Partition.consume,
     Reset: Partition.reset,
+    Limited: Partition.limit,
+    Sealed: Partition.seal,
 }
 
 

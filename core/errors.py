@@ -3,7 +3,7 @@
 Refused                       nothing changed; the caller can do something about it
 ├── Invalid                   DuplicateKeys, DuplicateIndexes
 ├── NotFound                  PartitionNotFound, SampleNotFound, KeyNotFound, FieldNotFound
-├── Conflict                  PartitionConflict, DtypeConflict, KindConflict, GroupConflict
+├── Conflict                  PartitionConflict, PartitionSealed, DtypeConflict, KindConflict, GroupConflict
 ├── Gone                      PartitionCleared, SampleCleared
 ├── PreconditionFailed
 ├── TooMany                   TooManySamples, TooManyWaiting
@@ -95,6 +95,12 @@ class PartitionConflict(Conflict):
     """The partition exists with other settings: leave it, or delete it first."""
 
     code = "partition-conflict"
+
+
+class PartitionSealed(Conflict):
+    """The partition is sealed and takes no more samples: write to another one."""
+
+    code = "partition-sealed"
 
 
 class DtypeConflict(Conflict):

@@ -32,6 +32,14 @@ class Settings(Struct, array_like=True, frozen=True):
     fields: tuple[Declared, ...]
 
 
+class Limits(Struct, array_like=True, frozen=True):
+    """What PATCH and seal may change of a partition since its PUT."""
+
+    expected_samples: int | None
+    max_samples: int | None
+    max_attempts: int
+
+
 class PartitionMade(Event, frozen=True):
     created_at: float
 
@@ -98,6 +106,16 @@ class Reset(Event, frozen=True):
     task: str
 
 
+class Limited(Event, frozen=True):
+    limits: Limits
+
+
+class Sealed(Event, frozen=True):
+    """No more samples; as many as are there are expected."""
+
+    samples: int
+
+
 AnyEvent = (
     PartitionMade
     | PartitionSet
@@ -110,6 +128,8 @@ AnyEvent = (
     | Cleared
     | Consumed
     | Reset
+    | Limited
+    | Sealed
 )
 
 

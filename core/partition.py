@@ -17,9 +17,12 @@ from .events import (
     CustomMetaSet,
     Grouped,
     Inserted,
+    Limited,
+    Limits,
     PartitionSet,
     Produced,
     Reset,
+    Sealed,
     Settings,
 )
 from .fields import Field
@@ -45,6 +48,8 @@ class Partition:
         self.created_at = created_at
         self.made_at = self.revision = revision
         self.settings = NO_SETTINGS
+        self.limits = limits_of(NO_SETTINGS)
+        self.is_sealed = False
         self.rows = Rows()
         self.groups = Groups(self.rows.capacity)
         self.grid = Grid(device, self.rows.capacity)
@@ -72,9 +77,9 @@ class Partition:
         return self.custom_meta[rows].tolist()  # type: ignore[no-any-return]
 
     def is_done(self, task: Task | None) -> bool:
-        """Every expected sample is here or was, and each live one is consumed by the task."""
-        expected = self.settings.expected_samples
-        if expected is None or self.rows.inserted < expected:
+        """No more samples are to come, and each live one is consumed by the task."""
+        expected = self.limits.expected_samples
+        if not self.is_sealed and (expected is None or self.rows.inserted < expected):
             return False
         return (task.consumed_live if task else 0) == self.rows.live_count
 
@@ -105,10 +110,21 @@ class Partition:
 
     def configure(self, event: PartitionSet) -> None:
         self.settings = event.settings
+        limits = limits_of(event.settings)
+        if self.is_sealed:  # what is expected was settled then
+            limits = Limits(self.limits.expected_samples, limits.max_samples, limits.max_attempts)
+        self.limits = limits
         width = self.grid.status.width
         for declared in event.settings.fields:
             self.grid.declare(declared)
         self._widened(width)
+
+    def limit(self, event: Limited) -> None:
+        self.limits = event.limits
+
+    def seal(self, event: Sealed) -> None:
+        self.is_sealed = True
+        self.limits = Limits(event.samples, self.limits.max_samples, self.limits.max_attempts)
 
     def insert(self, event: Inserted) -> None:
         rows = self.rows.add(event.first, event.count, event.keys)
@@ -226,6 +242,11 @@ class Partition:
             self.custom_meta[0] = NULL
         self.rows.keep(rows, capacity)
         self.supplies.clear()
+
+
+def limits_of(settings: Settings) -> Limits:
+    """The limits that a PUT gives."""
+    return Limits(settings.expected_samples, settings.max_samples, settings.max_attempts)
 
 
 def known(partition: Partition, names: Sequence[str]) -> tuple[list[Field], list[str]]:

@@ -7,10 +7,10 @@ from .partitions import deleted_partition, partition, partitions
 from .parts import rfc3339
 from .production import backend_meta, patched_backend_meta, produced, production
 from .samples import deleted_samples, found_keys, key_list, patched_custom_meta
-from .tasks import claim, consumption, reset
+from .tasks import claim, consumption, explained, reset
 
 __all__ = [
-    "backend_meta", "claim", "consumption", "deleted_partition", "deleted_samples", "found_keys", "inserted",
+    "backend_meta", "claim", "consumption", "deleted_partition", "deleted_samples", "explained", "found_keys", "inserted",
     "key_list", "page", "partition", "partitions", "patched_backend_meta", "patched_custom_meta", "produced",
     "production", "reset", "rfc3339", "tagged_page",
 ]  # fmt: skip

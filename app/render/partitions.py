@@ -28,11 +28,11 @@ def partition(etag_of: EtagOf) -> Callable[[Summary], Reply]:
         body = replies.Partition(
             partition_id=found.partition_id,
             revision=found.revision,
-            state="open",
+            state="sealed" if found.is_sealed else "open",
             created_at=rfc3339(found.created_at),
-            expected_samples=found.settings.expected_samples,
-            max_samples=found.settings.max_samples,
-            max_attempts=found.settings.max_attempts,
+            expected_samples=found.limits.expected_samples,
+            max_samples=found.limits.max_samples,
+            max_attempts=found.limits.max_attempts,
             num_samples=found.num_samples,
             num_fields=len(found.fields),
             fields={field.name: _field_summary(field, count) for field, count in found.fields},
@@ -51,7 +51,7 @@ def partitions(found: tuple[list[Line], str | None]) -> Reply:
     lines = [
         replies.PartitionLine(
             partition_id=line.partition_id,
-            state="open",
+            state="sealed" if line.is_sealed else "open",
             num_samples=line.num_samples,
             num_fields=line.num_fields,
             revision=line.revision,

@@ -7,7 +7,7 @@ from msgspec import UNSET, Raw
 
 from batchmeta.wire import replies
 from core import encode
-from core.operations.claim import Answer, Claimed, NotClaimed
+from core.operations.claim import Answer, Claimed, Explained, NotClaimed
 from core.operations.consumption import Consumption
 from core.samplers import Blocking
 
@@ -55,6 +55,17 @@ def claim(result: Answer) -> Reply:
             blocking=[_blocking(reason) for reason in result.blocking],
         )
     )
+
+
+def explained(found: Explained) -> Reply:
+    """What a claim would find."""
+    return reply(
+        replies.Explained(
+            partition_id=found.partition_id, revision=found.revision, ready=found.ready, wanted=found.wanted,
+            total=found.counts.total, consumed=found.counts.consumed, leased=0, dead=0, done=found.counts.done,
+            blocking=[_blocking(reason) for reason in found.blocking],
+        )
+    )  # fmt: skip
 
 
 def consumption(found: Consumption) -> Reply:

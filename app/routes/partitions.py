@@ -1,16 +1,17 @@
 """Partitions: named sets of samples of one kind."""
 
 from batchmeta.wire import replies
-from batchmeta.wire.requests import Empty, ListPartitions, PutPartition
+from batchmeta.wire.requests import Empty, ListPartitions, PartitionQuery, PatchPartition, PutPartition
 from core.operations import partitions as operations
 
 from .. import render
-from ..contract import Routes
+from ..contract import Routes, invalid
 from ..etags import etag_of, names
 from ..incoming import Incoming, Reply
 
 routes = Routes("partitions")
 _PAGE = 1000
+_GONE = ("partition-not-found", "partition-cleared")
 _PATH = "/v1/partitions/{partition_id}"
 _EXAMPLE = {
     "partition_id": "train@step_0", "revision": 3, "state": "open", "created_at": "2026-11-30T08:00:00.000Z",
@@ -48,6 +49,50 @@ async def put_partition(call: Incoming, body: PutPartition) -> Reply:
 
 
 @routes.route(
+    "PATCH",
+    _PATH,
+    PatchPartition,
+    {200: replies.Partition},
+    errors=(*_GONE, "partition-sealed"),
+    example={"max_samples": 4096},
+    reply_example=_EXAMPLE | {"max_samples": 4096},
+    has_etag=True,
+)
+async def patch_partition(call: Incoming, body: PatchPartition) -> Reply:
+    """Change a partition's settings; what is left out stays.
+
+    A later PUT is compared with the earlier PUT, not with this.
+    """
+    return await call.engine(
+        operations.patch_partition,
+        render.partition(etag_of(call)),
+        call.partition_id,
+        body.expected_samples,
+        body.max_samples,
+        body.max_attempts,
+    )
+
+
+@routes.route(
+    "POST",
+    f"{_PATH}/seal",
+    Empty,
+    {200: replies.Partition},
+    errors=_GONE,
+    example={},
+    reply_example=_EXAMPLE | {"state": "sealed", "expected_samples": 2},
+    has_etag=True,
+)
+async def seal_partition(call: Incoming, body: Empty) -> Reply:
+    """Seal a partition: it takes no more samples, and expects those that it has.
+
+    A claim that waits for a full batch then gets the last rows as soon as all of them are ready, and a task is `done`
+    once it has consumed every one. Sealing again changes nothing.
+    """
+    return await call.engine(operations.seal_partition, render.partition(etag_of(call)), call.partition_id)
+
+
+@routes.route(
     "GET",
     "/v1/partitions",
     ListPartitions,
@@ -73,19 +118,27 @@ async def list_partitions(call: Incoming, query: ListPartitions) -> Reply:
 @routes.route(
     "GET",
     _PATH,
-    Empty,
+    PartitionQuery,
     {200: replies.Partition},
-    errors=("partition-not-found", "partition-cleared"),
+    errors=(*_GONE, "too-many-waiting"),
     reply_example=_EXAMPLE,
     has_etag=True,
 )
-async def get_partition(call: Incoming, query: Empty) -> Reply:
+async def get_partition(call: Incoming, query: PartitionQuery) -> Reply:
     """A partition's settings, fields and tasks.
 
     `fields` says for how many rows each is produced; `tasks` lists consumers from their first hand-out. The `ETag` may
-    be sent as `If-Match` when deleting.
+    be sent as `If-Match` when deleting. With `revision` and `wait_s` it waits for a change: the answer comes once the
+    partition is past that revision, or as it is when the time is up.
     """
-    return await call.engine(operations.get_partition, render.partition(etag_of(call)), call.partition_id)
+    if query.revision is None and query.wait_s is not None:
+        raise invalid("query.wait_s", "needs revision: the one that you have seen")
+    shown = render.partition(etag_of(call))
+    if query.revision is None or not query.wait_s:
+        return await call.engine(operations.get_partition, shown, call.partition_id)
+    return await call.waiting_engine(
+        operations.await_partition, shown, call.partition_id, query.revision, query.wait_s
+    )
 
 
 @routes.route(

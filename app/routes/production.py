@@ -35,7 +35,7 @@ _BACKEND_META = {
     f"{_PATH}/production",
     Produce,
     {200: replies.Produced},
-    errors=(*WRITE_ERRORS, "dtype-conflict", "kind-conflict", "group-conflict", "too-many-samples"),
+    errors=(*WRITE_ERRORS, "dtype-conflict", "kind-conflict", "group-conflict", "too-many-samples", "partition-sealed"),
     example={
         "keys": ["7f_0_0", "7f_0_1"], "create": True, "group_ids": {"const": "7f"},
         "field_schema": {"input_ids": {"dtype": "int64", "lengths": [812, 5310]}, "uid": {"kind": "object"}},

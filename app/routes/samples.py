@@ -23,7 +23,7 @@ WRITE_ERRORS = (
     f"{_PATH}/samples",
     Insert,
     {201: replies.BatchMeta},
-    errors=("duplicate-keys", "group-conflict", "too-many-samples"),
+    errors=("duplicate-keys", "group-conflict", "too-many-samples", "partition-sealed"),
     example={"keys": ["7f_0_0", "7f_0_1"], "group_ids": {"const": "7f"}, "custom_meta": {"const": {"step": 41}}},
     reply_example={
         "partition_id": "train@step_0", "revision": 2, "size": 2, "is_ready": False, "global_indexes": [0, 1],
@@ -63,7 +63,7 @@ async def delete_samples(call: Incoming, body: DeleteSamples) -> Reply:
     f"{_PATH}/custom-meta",
     PatchCustomMeta,
     {200: replies.PatchedCustomMeta},
-    errors=WRITE_ERRORS,
+    errors=(*WRITE_ERRORS, "precondition-failed"),
     example={"global_indexes": [0, 1], "custom_meta": [{"reward": 0.5}, None]},
     reply_example={"partition_id": "train@step_0", "revision": 7},
 )
@@ -71,9 +71,11 @@ async def patch_custom_meta(call: Incoming, body: PatchCustomMeta) -> Reply:
     """Merge custom meta, sample by sample (RFC 7396).
 
     Writers of different members lose nothing. `null` in the column leaves a sample alone; `null` in a patch removes a
-    member.
+    member. With `if_revision` only if none of the samples changed after that revision, else 412 naming those that did.
     """
-    return await call.engine(produce.patch_custom_meta, render.patched_custom_meta, call.partition_id, row_write(body))
+    return await call.engine(
+        produce.patch_custom_meta, render.patched_custom_meta, call.partition_id, row_write(body), body.if_revision
+    )
 
 
 @routes.route(

@@ -53,7 +53,36 @@ async def claim(call: Incoming, body: Claim) -> Reply:
     of `wanted`, whether the task is `done`, and what is `blocking`. With `wait_s` the call waits, woken by the write
     that completes the batch; at the deadline it takes at least `min_batch_size`. A client that leaves takes nothing.
     """
-    wanted = operations.Wanted(
+    wanted = _wanted(call, body)
+    if wanted.wait_s == 0:
+        return await call.engine(operations.claim_now, render.claim, call.partition_id, wanted)
+    return await call.waiting_engine(operations.claim, render.claim, call.partition_id, wanted)
+
+
+@routes.route(
+    "POST",
+    f"{_PATH}/tasks/{{task}}/explain",
+    Claim,
+    {200: replies.Explained},
+    errors=("partition-cleared",),
+    example={"fields": ["input_ids"], "batch_size": 16, "sampler": {"name": "grpo_group", "n_samples_per_prompt": 8}},
+    reply_example={
+        "partition_id": "train@step_0", "revision": 2, "ready": 1, "wanted": 16, "total": 512, "consumed": 0,
+        "leased": 0, "dead": 0, "done": False,
+        "blocking": [{"reason": "not-produced", "count": 1, "global_indexes": [1], "field": "input_ids"}],
+    },
+    is_read=True,
+)  # fmt: skip
+async def explain(call: Incoming, body: Claim) -> Reply:
+    """Explain: what a claim with this body would find, and why not more. Changes nothing, registers nothing.
+
+    `ready` counts the rows this task could take now, before groups; `blocking` says what holds the others back.
+    """
+    return await call.engine(operations.explain_claim, render.explained, call.partition_id, _wanted(call, body))
+
+
+def _wanted(call: Incoming, body: Claim) -> operations.Wanted:
+    return operations.Wanted(
         task=call.task,
         fields=tuple(body.fields),
         most=body.batch_size,
@@ -62,9 +91,6 @@ async def claim(call: Incoming, body: Claim) -> Reply:
         sampler=_sampler(body.sampler),
         view=view(body, body.fields),
     )
-    if wanted.wait_s == 0:
-        return await call.engine(operations.claim_now, render.claim, call.partition_id, wanted)
-    return await call.waiting_engine(operations.claim, render.claim, call.partition_id, wanted)
 
 
 _DEFAULT = samplers.sampler("sequential", {})

@@ -17,6 +17,7 @@ from ..parked import Parked
 from ..partition import Partition
 from ..samplers import Blocking, Sampler
 from ..supply import Supply
+from .consumption import Counts, counts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,12 @@ def claim(engine: Engine, partition_id: str, wanted: Wanted) -> Answer | Parked[
 
 def claim_now(engine: Engine, partition_id: str, wanted: Wanted) -> Answer:
     """Take what there is, if it is enough. Raises PartitionCleared."""
-    return _hand_out(engine, partition_id, wanted, wanted.least) or _refuse(engine, partition_id, wanted)
+    enough = min(wanted.least, _enough(engine, partition_id, wanted))
+    return _hand_out(engine, partition_id, wanted, enough) or _refuse(engine, partition_id, wanted)
 
 
 def _claim_until(engine: Engine, partition_id: str, wanted: Wanted, deadline: float) -> Answer | Parked[Answer]:
-    claimed = _hand_out(engine, partition_id, wanted, wanted.most)
+    claimed = _hand_out(engine, partition_id, wanted, _enough(engine, partition_id, wanted))
     if claimed is not None:
         return claimed
     if _is_done(engine.find(partition_id), wanted):
@@ -90,6 +92,21 @@ def _claim_until(engine: Engine, partition_id: str, wanted: Wanted, deadline: fl
         return _claim_until(engine, partition_id, wanted, deadline)
 
     return Parked(partition_id, deadline, _ripeness(engine, partition_id, wanted), retry)
+
+
+def _enough(engine: Engine, partition_id: str, wanted: Wanted) -> int:
+    """Rows that need not wait for more: a full batch, or the last ones of a sealed partition once all are ready."""
+    partition = engine.find(partition_id)
+    supply = _supply(partition, wanted)
+    if partition is None or supply is None or not partition.is_sealed:
+        return wanted.most
+    return 1 if 0 < supply.ready.count == _open_rows(partition, wanted.task) < wanted.most else wanted.most
+
+
+def _open_rows(partition: Partition, name: str) -> int:
+    """Live rows that the task has not consumed."""
+    task = partition.tasks.get(name)
+    return partition.rows.live_count - (task.consumed_live if task else 0)
 
 
 def _is_done(partition: Partition | None, wanted: Wanted) -> bool:
@@ -134,6 +151,32 @@ def _refuse(engine: Engine, partition_id: str, wanted: Wanted) -> NotClaimed:
     return NotClaimed(partition_id, partition.revision, batch, wanted.fields, ready, wanted.most, done, blocking)
 
 
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What a claim would find: `ready` rows before groups, what is `blocking`, and the task's account."""
+
+    partition_id: str
+    revision: int
+    ready: int
+    wanted: int
+    counts: Counts
+    blocking: list[Blocking]
+
+
+def explain_claim(engine: Engine, partition_id: str, wanted: Wanted) -> Explained:
+    """Why a claim would get what it would get; changes nothing. Raises PartitionCleared."""
+    partition = engine.find(partition_id)
+    supply = _supply(partition, wanted)
+    return Explained(
+        partition_id,
+        partition.revision if partition else 0,
+        supply.ready.count if supply else 0,
+        wanted.most,
+        counts_of(partition, wanted.task) if partition else Counts(0, 0, False),
+        explain(partition, wanted.task, wanted.fields, wanted.sampler),
+    )
+
+
 def _ripeness(engine: Engine, partition_id: str, wanted: Wanted) -> Callable[[], bool]:
     """Deleted, done, or as much on offer as was asked for."""
 
@@ -142,7 +185,8 @@ def _ripeness(engine: Engine, partition_id: str, wanted: Wanted) -> Callable[[],
         if partition is None:
             return partition_id in engine.deleted
         supply = _supply(partition, wanted)
-        if supply is not None and wanted.sampler.offers(partition, supply) >= wanted.most:
+        enough = _enough(engine, partition_id, wanted)
+        if supply is not None and wanted.sampler.offers(partition, supply) >= enough:
             return True
         return _is_done(partition, wanted)
 

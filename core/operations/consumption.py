@@ -34,7 +34,7 @@ class Consumption:
 def counts_of(partition: Partition, name: str) -> Counts:
     """The account of a task; one that never took anything has consumed nothing."""
     task = partition.tasks.get(name)
-    expected = partition.settings.expected_samples or 0
+    expected = partition.limits.expected_samples or 0
     missing = max(0, expected - partition.rows.inserted)
     cleared = task.consumed_cleared if task else 0
     total = partition.rows.live_count + cleared + missing

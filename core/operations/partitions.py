@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ..engine import Engine
-from ..errors import PartitionConflict, PreconditionFailed
-from ..events import AnyEvent, PartitionDeleted, PartitionMade, PartitionSet, Settings
+from ..errors import PartitionConflict, PartitionSealed, PreconditionFailed
+from ..events import AnyEvent, Limited, Limits, PartitionDeleted, PartitionMade, PartitionSet, Sealed, Settings
 from ..fields import Field
 from ..intake import DeclarationIn, check_fields, declared
+from ..parked import Parked
 from ..partition import NO_SETTINGS, Partition
 from ..selection import cursor_for, place_of
 
@@ -21,7 +22,8 @@ class Summary:
     revision: int
     made: bool
     created_at: float
-    settings: Settings
+    limits: Limits
+    is_sealed: bool
     num_samples: int
     fields: list[tuple[Field, int]]
     tasks: dict[str, tuple[int, int, int]]
@@ -34,6 +36,7 @@ class Line:
     partition_id: str
     revision: int
     created_at: float
+    is_sealed: bool
     num_samples: int
     num_fields: int
 
@@ -82,9 +85,50 @@ def _check_settings(partition: Partition, settings: Settings) -> None:
             partition.fields[declaration.name].check(declaration)
 
 
+def patch_partition(
+    engine: Engine, partition_id: str, expected_samples: int | None, max_samples: int | None, max_attempts: int | None
+) -> Summary:
+    """Change what is given. Raises PartitionSealed for other expected samples of a sealed partition."""
+    partition = engine.get(partition_id)
+    old = partition.limits
+    if partition.is_sealed and expected_samples not in (None, old.expected_samples):
+        raise PartitionSealed("the partition is sealed, and expects the samples it has: leave expected_samples out")
+    given = (expected_samples, max_samples, max_attempts)
+    now = (old.expected_samples, old.max_samples, old.max_attempts)
+    limits = Limits(*(old if new is None else new for new, old in zip(given, now, strict=True)))  # type: ignore[arg-type]
+    if limits != old:
+        engine.commit(Limited(partition_id, limits))
+    return summarise(partition)
+
+
+def seal_partition(engine: Engine, partition_id: str) -> Summary:
+    """No more samples; those that are there are the expected ones. Again: no change."""
+    partition = engine.get(partition_id)
+    if not partition.is_sealed:
+        engine.commit(Sealed(partition_id, partition.rows.live_count))
+    return summarise(partition)
+
+
 def get_partition(engine: Engine, partition_id: str) -> Summary:
     """Raises PartitionNotFound, PartitionCleared."""
     return summarise(engine.get(partition_id))
+
+
+def await_partition(engine: Engine, partition_id: str, revision: int, wait_s: float) -> Summary | Parked[Summary]:
+    """The partition once it is past `revision`, or as it is when `wait_s` are over.
+
+    Raises PartitionNotFound, PartitionCleared, also while it waits.
+    """
+    partition = engine.get(partition_id)
+    if partition.revision > revision or not wait_s:
+        return summarise(partition)
+
+    def is_ripe() -> bool:
+        partition = engine.partitions.get(partition_id)
+        return partition is None or partition.revision > revision
+
+    deadline = engine.clock() + wait_s
+    return Parked(partition_id, deadline, is_ripe, lambda _: get_partition(engine, partition_id))
 
 
 def summarise(partition: Partition, *, made: bool = False) -> Summary:
@@ -94,7 +138,8 @@ def summarise(partition: Partition, *, made: bool = False) -> Summary:
         partition.revision,
         made,
         partition.created_at,
-        partition.settings,
+        partition.limits,
+        partition.is_sealed,
         partition.rows.live_count,
         [(field, int(partition.grid.produced[field.bit])) for field in partition.fields.values()],
         {name: (task.consumed, 0, 0) for name, task in partition.tasks.items()},
@@ -106,7 +151,10 @@ def list_partitions(engine: Engine, prefix: str, limit: int, cursor: str | None)
     after = place_of(cursor, "m", 0)
     matching = (p for p in engine.partitions.values() if p.made_at > after and p.partition_id.startswith(prefix))
     page = list(islice(matching, limit + 1))
-    lines = [Line(p.partition_id, p.revision, p.created_at, p.rows.live_count, len(p.fields)) for p in page[:limit]]
+    lines = [
+        Line(p.partition_id, p.revision, p.created_at, p.is_sealed, p.rows.live_count, len(p.fields))
+        for p in page[:limit]
+    ]
     return lines, cursor_for("m", page[limit - 1].made_at) if len(page) > limit else None
 
 

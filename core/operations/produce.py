@@ -94,10 +94,15 @@ def _target(engine: Engine, partition_id: str, create: bool) -> Partition | None
     return partition
 
 
-def patch_custom_meta(engine: Engine, partition_id: str, write: RowWrite) -> Written:
-    """Merge custom meta by RFC 7396. Raises as `produce` does."""
+def patch_custom_meta(engine: Engine, partition_id: str, write: RowWrite, if_revision: int | None = None) -> Written:
+    """Merge custom meta by RFC 7396, only if no row changed after `if_revision`. Raises as `produce` does.
+
+    Raises PreconditionFailed.
+    """
     draft = Draft(engine, partition_id, engine.get(partition_id))
     draft.choose(write.indexes, write.keys)
+    if if_revision is not None:
+        draft.require(if_revision)
     _row_parts(draft, write)
     return Written(partition_id, draft.commit(), draft.indexes, 0)
 

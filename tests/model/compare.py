@@ -63,8 +63,8 @@ def check_summary(engine: Engine, name: str, partition: Partition) -> None:
     }
     consumed = {task: (len(kept.consumed) + kept.cleared, 0, 0) for task, kept in partition.tasks.items()}
     assert summary.tasks == consumed
-    settings = partition.settings
-    assert (summary.settings.expected_samples, summary.settings.max_samples) == (settings.expected, settings.most)
+    assert (summary.limits.expected_samples, summary.limits.max_samples) == (partition.expected, partition.most)
+    assert summary.is_sealed == partition.is_sealed
 
 
 def check_rows(engine: Engine, name: str, partition: Partition) -> None:
@@ -88,7 +88,7 @@ def check_consumption(engine: Engine, name: str, partition: Partition, task: str
     kept = partition.tasks.get(task)
     consumed = kept.consumed if kept else set()
     cleared = kept.cleared if kept else 0
-    expected = max(0, (partition.settings.expected or 0) - partition.inserted)
+    expected = max(0, (partition.expected or 0) - partition.inserted)
     assert found.status is not None
     assert found.status.tolist() == [int(index in consumed) for index in partition.rows]
     assert found.counts.consumed == len(consumed) + cleared

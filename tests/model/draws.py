@@ -36,6 +36,8 @@ OPERATIONS = {
     "reset": 1,
     "restart": 1,
     "put": 1,
+    "patch_partition": 1,
+    "seal": 1,
     "delete_partition": 1,
 }
 

@@ -82,10 +82,30 @@ class Plain:
             if any(clash):
                 raise Refusal(set().union(*clash))
             partition.settings = copy.deepcopy(settings)
+            partition.most = settings.most
+            partition.expected = partition.expected if partition.is_sealed else settings.expected
             for known, schema in settings.declared.items():
                 partition.fields.setdefault(known, copy.deepcopy(schema))
                 partition.note_shapes(known)
                 partition.fields[known].ragged |= schema.ragged
+        self._settle(after, name)
+
+    def patch_partition(self, name: str, expected: int | None, most: int | None) -> None:
+        self.get(name)
+        after = copy.deepcopy(self.state)
+        partition = after.partitions[name]
+        if partition.is_sealed and expected not in (None, partition.expected):
+            raise Refusal(["partition-sealed"])
+        partition.expected = partition.expected if expected is None else expected
+        partition.most = partition.most if most is None else most
+        self._settle(after, name)
+
+    def seal(self, name: str) -> None:
+        self.get(name)
+        after = copy.deepcopy(self.state)
+        partition = after.partitions[name]
+        if not partition.is_sealed:
+            partition.is_sealed, partition.expected = True, len(partition.rows)
         self._settle(after, name)
 
     def delete_partition(self, name: str) -> int:
@@ -127,9 +147,10 @@ class Plain:
         keys: Sequence[str | None] = write.keys if write.keys is not None else [None] * (count or 0)
         found = [partition.by_key(key) if key is not None else None for key in keys]
         new = found.count(None)
-        most = partition.settings.most
+        most = partition.most
         codes = {"duplicate-keys"} if write.keys and len(set(keys)) < len(keys) else set()
         codes |= {"key-not-found"} if new and not create else set()
+        codes |= {"partition-sealed"} if new and partition.is_sealed else set()
         codes |= {"too-many-samples"} if new and most is not None and len(partition.rows) + new > most else set()
         if codes:
             raise Refusal(codes)

@@ -61,6 +61,9 @@ class Partition:
     fields: dict[str, Schema] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
     inserted: int = 0
+    expected: int | None = None
+    most: int | None = None
+    is_sealed: bool = False
     revision: int = field(default=0, compare=False)
 
     def holders(self, name: str) -> list[Row]:
@@ -70,8 +73,7 @@ class Partition:
         return next((row for row in self.rows.values() if row.key == key), None)
 
     def is_done(self, task: str) -> bool:
-        expected = self.settings.expected
-        if expected is None or self.inserted < expected:
+        if not self.is_sealed and (self.expected is None or self.inserted < self.expected):
             return False
         return self.tasks.get(task, Task()).consumed >= set(self.rows)
 

@@ -24,7 +24,7 @@ import core.partition
 from core.errors import Refused
 from core.operations.consumption import reset_consumption
 from core.operations.delete import delete
-from core.operations.partitions import delete_partition, put_partition
+from core.operations.partitions import delete_partition, patch_partition, put_partition, seal_partition
 from core.operations.produce import RowWrite, insert, patch_backend_meta, patch_custom_meta, produce
 from core.selection import Selector
 from tests.core.world import Book, new_engine
@@ -99,6 +99,14 @@ class EngineAgainstModel(RuleBasedStateMachine):
         fields, meant = data.draw(draws.settings_of())
         call = lambda: put_partition(self.engine, name, meant.expected, meant.most, None, fields)  # noqa: E731
         self.both(call, lambda: self.plain.put(name, meant))
+
+    def patch_partition(self, name: str, data: st.DataObject) -> None:
+        expected, most = data.draw(st.sampled_from([None, 0, 2, 9])), data.draw(st.sampled_from([None, 4, 50]))
+        call = lambda: patch_partition(self.engine, name, expected, most, None)  # noqa: E731
+        self.both(call, lambda: self.plain.patch_partition(name, expected, most))
+
+    def seal(self, name: str, _: st.DataObject) -> None:
+        self.both(lambda: seal_partition(self.engine, name), lambda: self.plain.seal(name))
 
     def delete_partition(self, _: str, data: st.DataObject) -> None:
         name = data.draw(draws.doomed)

@@ -75,10 +75,19 @@ class Waiting:
             return [[index] for index in partition.takeable(self.wanted.task, self.wanted.fields)]
         return partition.whole_groups(self.wanted.task, self.wanted.fields, self.n, self.by)
 
+    def enough(self, partition: Partition | None, usual: int) -> int:
+        """The last rows of a sealed partition go out once all are ready, whatever the minimum."""
+        if partition is None or not partition.is_sealed:
+            return usual
+        consumed = partition.tasks.get(self.wanted.task, Task()).consumed
+        left = [index for index in partition.rows if index not in consumed]
+        ready = partition.takeable(self.wanted.task, self.wanted.fields)
+        return 1 if 0 < len(left) < self.wanted.most and left == ready else usual
+
     def _answered(self, answer: Any, plain: Plain, enough: int, *, may_wait: bool) -> bool:
         partition = plain.find(self.name)
         offered = self.offered(partition)
-        if len(offered) * self.n >= enough:
+        if len(offered) * self.n >= self.enough(partition, enough):
             assert isinstance(answer, Claimed)
             assert partition is not None
             self._check_claimed(answer, partition, offered)
@@ -128,7 +137,8 @@ class Waiting:
         """Whoever could be answered is ripe; nobody else, but for windows of two groups, which show when taken."""
         assert self.parked is not None
         partition = plain.find(self.name)
-        ready = self.name in plain.state.deleted or len(self.offered(partition)) * self.n >= self.wanted.most
+        enough = self.enough(partition, self.wanted.most)
+        ready = self.name in plain.state.deleted or len(self.offered(partition)) * self.n >= enough
         ready |= partition is not None and partition.is_done(self.wanted.task)
         if ready or self.by != "position":
             assert self.parked.is_ripe() == ready

@@ -36,6 +36,7 @@ __all__ = [
     "Overloaded",
     "PartitionCleared",
     "PartitionConflict",
+    "PartitionSealed",
     "PartitionNotFound",
     "PreconditionFailed",
     "Problem",
@@ -145,6 +146,12 @@ class PartitionConflict(Problem):
     """409: the partition exists with other settings."""
 
     code = "partition-conflict"
+
+
+class PartitionSealed(Problem):
+    """409: the partition is sealed and takes no more samples."""
+
+    code = "partition-sealed"
 
 
 class DtypeConflict(Problem):

@@ -52,6 +52,22 @@ class ConsumingCalls(Base):
             return _claimed(decoded(answer, replies.Claimed))
         return _not_claimed(decoded(answer, replies.NotClaimed))
 
+    async def explain(
+        self,
+        partition_id: str,
+        task: str,
+        fields: Iterable[str],
+        batch_size: int,
+        *,
+        sampler: requests.Sampler | Mapping[str, Any] | None = None,
+    ) -> replies.Explained:
+        """What a claim would find and what is `blocking`; changes nothing. Raises PartitionCleared, InvalidRequest."""
+        body = requests.Claim(
+            fields=names(fields), batch_size=batch_size, sampler=cast("requests.Sampler | None", sampler)
+        )
+        path = route("partitions", partition_id, "tasks", task, "explain")
+        return await self._answer(Call("POST", path, resend=True, body=encode(body)), replies.Explained)
+
     async def consumption(self, partition_id: str, task: str, *, counts_only: bool = False) -> Consumption:
         """How far a task is, row by row unless `counts_only`. Pages are joined; the counts are the last page's.
 

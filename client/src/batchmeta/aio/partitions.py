@@ -36,9 +36,39 @@ class PartitionCalls(Base):
         call = Call("PUT", route("partitions", partition_id), resend=True, body=encode(body))
         return await self._answer(call, replies.Partition)
 
-    async def partition(self, partition_id: str) -> replies.Partition:
-        """Settings, counts, fields and tasks of a partition. Raises PartitionNotFound, PartitionCleared."""
-        return (await self.tagged_partition(partition_id)).partition
+    async def patch_partition(
+        self,
+        partition_id: str,
+        *,
+        expected_samples: int | None = None,
+        max_samples: int | None = None,
+        max_attempts: int | None = None,
+    ) -> replies.Partition:
+        """Change settings; None leaves one as it is. Raises PartitionNotFound, PartitionCleared, PartitionSealed."""
+        body = requests.PatchPartition(
+            expected_samples=expected_samples, max_samples=max_samples, max_attempts=max_attempts
+        )
+        call = Call("PATCH", route("partitions", partition_id), resend=True, body=encode(body))
+        return await self._answer(call, replies.Partition)
+
+    async def seal(self, partition_id: str) -> replies.Partition:
+        """No more samples: waiting claims get the last rows once all are ready, and tasks can be `done`.
+
+        Again: no change. Raises PartitionNotFound, PartitionCleared.
+        """
+        call = Call("POST", route("partitions", partition_id, "seal"), resend=True, body=encode(requests.Empty()))
+        return await self._answer(call, replies.Partition)
+
+    async def partition(
+        self, partition_id: str, *, revision: int | None = None, wait_s: float = 0.0
+    ) -> replies.Partition:
+        """Settings, counts, fields and tasks of a partition. Raises PartitionNotFound, PartitionCleared.
+
+        With `revision`, waits up to `wait_s` (0 to 60 seconds) until the partition is past it.
+        """
+        asked = query(requests.PartitionQuery(revision=revision, wait_s=wait_s or None))
+        call = Call("GET", route("partitions", partition_id), resend=True, query=asked, wait_s=wait_s)
+        return await self._answer(call, replies.Partition)
 
     async def tagged_partition(self, partition_id: str) -> Tagged:
         """As `partition`, with the ETag that `delete_partition(if_match=…)` takes."""

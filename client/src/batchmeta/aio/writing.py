@@ -79,15 +79,18 @@ class WritingCalls(Base):
         *,
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
+        if_revision: int | None = None,
     ) -> replies.PatchedCustomMeta:
         """Merge one RFC 7396 patch into each row's custom meta; None leaves a row alone. Never sent twice.
 
+        `if_revision`: only if no named row changed after that revision, else PreconditionFailed with those that did.
         Raises SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
         """
         body = requests.PatchCustomMeta(
             custom_meta=cast("Cells", custom_meta),
             global_indexes=indexes(global_indexes),
             keys=names(keys),
+            if_revision=if_revision,
         )
         call = Call("PATCH", route("partitions", partition_id, "custom-meta"), resend=False, body=encode(body))
         return await self._answer(call, replies.PatchedCustomMeta)

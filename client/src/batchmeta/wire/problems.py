@@ -25,6 +25,7 @@ PROBLEMS: dict[str, ProblemType] = {
     "method-not-allowed": ProblemType(405, "Method not allowed"),
     "not-acceptable": ProblemType(406, "No acceptable form"),
     "partition-conflict": ProblemType(409, "The partition has other settings"),
+    "partition-sealed": ProblemType(409, "The partition takes no more samples"),
     "dtype-conflict": ProblemType(409, "The field has another dtype or rank"),
     "kind-conflict": ProblemType(409, "The field is of another kind"),
     "group-conflict": ProblemType(409, "The sample is in another group"),

@@ -219,6 +219,21 @@ class NotClaimed(Reply):
     blocking: list[Blocking]
 
 
+class Explained(Reply):
+    """What a claim would find, and the task's account."""
+
+    partition_id: str
+    revision: Revision
+    ready: int
+    wanted: int
+    total: int
+    consumed: int
+    leased: int
+    dead: int
+    done: bool
+    blocking: list[Blocking]
+
+
 class Consumption(Reply, omit_defaults=True):
     partition_id: str
     revision: Revision

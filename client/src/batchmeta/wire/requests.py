@@ -61,6 +61,14 @@ class PutPartition(Request, frozen=True):
     fields: dict[FieldName, FieldDeclaration] | None = None
 
 
+class PatchPartition(Request, frozen=True):
+    """What to change of a partition's settings; what is left out stays."""
+
+    expected_samples: Count | None = None
+    max_samples: Count | None = None
+    max_attempts: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
+
+
 class Insert(Request, frozen=True):
     """New rows: `count` of them, or one per key. A key that exists keeps its index."""
 
@@ -89,6 +97,7 @@ class PatchCustomMeta(Request, frozen=True):
     custom_meta: Cells
     global_indexes: Indexes | None = None
     keys: Keys | None = None
+    if_revision: Count | None = None
 
 
 class PatchBackendMeta(Request, frozen=True):
@@ -167,6 +176,13 @@ class ListPartitions(Request, frozen=True):
     prefix: str | None = None
     limit: PageSize | None = None
     cursor: Cursor | None = None
+
+
+class PartitionQuery(Request, frozen=True):
+    """`wait_s` only with `revision`: wait until the partition is past it."""
+
+    revision: Count | None = None
+    wait_s: Wait | None = None
 
 
 class ReadQuery(Request, frozen=True):
