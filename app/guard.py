@@ -7,6 +7,7 @@ before the replay.
 import secrets
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import count
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,14 +28,15 @@ class Guard:
     def __init__(self, app: ASGIApp, executor: Executor, hosts: Iterable[str]) -> None:
         self._app, self._executor = app, executor
         self._hosts = LOOPBACK | frozenset(hosts)
+        self._ids = map(f"{secrets.token_hex(4)}-{{:x}}".format, count())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        request_id = _request_id(headers)
-        scope.setdefault("state", {}).update(request_id=request_id, send=send)
+        request_id = _given_id(headers) or next(self._ids)
+        scope.setdefault("state", {}).update(request_id=request_id, send=send, headers=headers)
 
         async def send_named(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -95,8 +97,8 @@ def _name(host: bytes) -> str:
         return text
 
 
-def _request_id(headers: Mapping[bytes, bytes]) -> str:
+def _given_id(headers: Mapping[bytes, bytes]) -> str | None:
     given = headers.get(b"x-request-id", b"").decode("latin-1")
     if 1 <= len(given) <= 128 and given.isascii() and given.isprintable():
         return given
-    return secrets.token_hex(8)
+    return None

@@ -106,6 +106,11 @@ class Incoming:
         return self.path_params["task"]
 
     @property
+    def claim_id(self) -> str:
+        """From the path, its form already checked."""
+        return self.path_params["claim_id"]
+
+    @property
     def query(self) -> str:
         """As it stands in the address."""
         return str(self.scope["query_string"].decode("latin-1"))
@@ -116,12 +121,9 @@ class Incoming:
         return QueryParams(self.scope["query_string"])
 
     def header(self, name: str) -> str | None:
-        """The first header of that name, given in lower case."""
-        wanted = name.encode("latin-1")
-        for key, value in self.scope["headers"]:
-            if key == wanted:
-                return str(value.decode("latin-1"))
-        return None
+        """The header of that name, given in lower case; the last one where it stands twice."""
+        value: bytes | None = self.scope["state"]["headers"].get(name.encode("latin-1"))
+        return None if value is None else value.decode("latin-1")
 
     @property
     def content_type(self) -> str:
@@ -151,12 +153,12 @@ class Incoming:
     def _too_large(self, most: int) -> EdgeRefused:
         return EdgeRefused("body-too-large", f"a body may have {most} bytes (limits.max_body_bytes): send fewer rows")
 
-    async def engine(
+    def engine(
         self, operation: Callable[Concatenate[Engine, P], R], render: Callable[[R], Reply],
         *args: P.args, **kwargs: P.kwargs,
-    ) -> Reply:  # fmt: skip
-        """Run an operation in the engine's thread; its reply is rendered there."""
-        return await self.edge.executor.call(operation, render, *args, **kwargs)
+    ) -> "asyncio.Future[Reply]":  # fmt: skip
+        """Run an operation in the engine's thread; its reply is rendered there. To be awaited."""
+        return self.edge.executor.submit(operation, render, *args, **kwargs)
 
     async def waiting_engine(
         self, operation: Callable[Concatenate[Engine, P], R | Parked[R]], render: Callable[[R], Reply],

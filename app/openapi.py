@@ -31,6 +31,8 @@ Errors are RFC 9457 problems with a stable `code`. Every reply carries `X-Reques
 _PATH_PARAMETERS = {
     "partition_id": ("Name of the partition", "train@step_0"),
     "task": ("Name of the consumer", "actor_update"),
+    "claim_id": ("Id of a claim", "c3"),
+    "worker": ("Name of a worker, as its claims give it", "actor-0"),
 }
 
 
@@ -44,7 +46,11 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for op in operations:
         paths.setdefault(op.path, {})[op.method.lower()] = _operation(op, by_type, components)
-    used = {name: schema for name, schema in components.items() if not name.endswith("Query") and name != "ListKeys"}
+    used = {
+        name: schema
+        for name, schema in components.items()
+        if not name.endswith("Query") and name not in ("ListKeys", "ListClaims")
+    }
     return {
         "openapi": "3.1.0",
         "info": {"title": "batchmeta", "version": VERSION, "description": _DESCRIPTION},

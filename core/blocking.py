@@ -9,7 +9,7 @@ from .fields import Field
 from .partition import Partition
 from .samplers import Blocking, Sampler
 from .status import bit_column
-from .tasks import CONSUMED, Task
+from .tasks import CONSUMED, DEAD, LEASED, Task
 
 EXAMPLES = 10
 CHUNK = 8192
@@ -22,7 +22,7 @@ def explain(partition: Partition | None, task: str, fields: tuple[str, ...], sam
     unknown = [
         Blocking("field-unknown", partition.rows.live_count, field=f) for f in fields if f not in partition.fields
     ]
-    found = [*unknown, *_not_produced(partition, fields), *_consumed(partition, partition.tasks.get(task))]
+    found = [*unknown, *_not_produced(partition, fields), *_held(partition, partition.tasks.get(task))]
     found += sampler.blocking(partition)
     return found + _exhausted(partition, partition.tasks.get(task))
 
@@ -53,13 +53,19 @@ def _first(partition: Partition, wanted: Callable[[Ints], Flags]) -> tuple[int, 
     return tuple(found[:EXAMPLES])
 
 
-def _consumed(partition: Partition, task: Task | None) -> list[Blocking]:
-    if task is None or not task.consumed_live:
+def _held(partition: Partition, task: Task | None) -> list[Blocking]:
+    """Rows that the task has consumed, has out on lease, or will not get again."""
+    if task is None:
         return []
-    rows = np.flatnonzero(task.state[: partition.rows.n] == CONSUMED)[:EXAMPLES]
-    return [Blocking("consumed", task.consumed_live, tuple(partition.rows.global_index[rows].tolist()))]
+    counts = (("consumed", CONSUMED, task.consumed_live), ("leased", LEASED, task.leased), ("dead", DEAD, task.dead))
+    return [_in_state(partition, task, *one) for one in counts if one[2]]
+
+
+def _in_state(partition: Partition, task: Task, reason: str, state: int, count: int) -> Blocking:
+    rows = np.flatnonzero(task.state[: partition.rows.n] == state)[:EXAMPLES]
+    return Blocking(reason, count, tuple(partition.rows.global_index[rows].tolist()))
 
 
 def _exhausted(partition: Partition, task: Task | None) -> list[Blocking]:
-    taken = task.consumed_live if task else 0
+    taken = task.settled + task.leased if task else 0
     return [Blocking("exhausted", 0)] if taken == partition.rows.live_count else []

@@ -155,7 +155,8 @@ class Draft:
     def merge(self, patches: Cells) -> None:
         """Merge custom meta, row by row; rows that stay as they are leave no event."""
         cells = to_list(patches, len(self.rows))
-        stored = [EMPTY if cell == NULL else cell for cell in self.partition.custom_meta_of(self.rows)]
+        before = [EMPTY] * len(cells) if self.is_all_new else self.partition.custom_meta_of(self.rows)
+        stored = [EMPTY if cell == NULL else cell for cell in before]
         most = self.engine.cells.max_bytes
         after = [
             merged(old, new, f"body.custom_meta[{i}]", most)

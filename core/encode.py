@@ -47,6 +47,13 @@ def bits(values: Bits | None, rows: int, expand: bool) -> bytes:
     return array(values)
 
 
+def integers(values: npt.NDArray[np.integer], expand: bool) -> bytes:
+    """A column of numbers."""
+    if len(values) > 1 and not expand and np.count_nonzero(values == values[0]) == len(values):
+        return constant(b"%d" % values[0], len(values), expand)
+    return array(values)
+
+
 def sizes(values: Sizes, has: Bits | None, expand: bool, flat: bool) -> bytes:
     """int32 [rank, rows] as a column of shapes, or of lengths when `flat` (rank 1); null where `has` is 0."""
     rank, rows = values.shape

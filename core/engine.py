@@ -3,6 +3,7 @@
 Operations are the functions of `core.operations`; each takes the engine first. Time is an argument of the engine.
 """
 
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -17,22 +18,26 @@ from .events import (
     Cleared,
     Consumed,
     CustomMetaSet,
+    Extended,
     Grouped,
     Inserted,
+    Leased,
     Limited,
     PartitionMade,
     PartitionSet,
     Produced,
     Reset,
     Sealed,
+    Settled,
 )
 from .forms import Memo
 from .intake import Said
+from .leases import Leases
 from .partition import Partition
 
 MAX_DELETED = 10_000
 
-_APPLY: dict[type, Callable[[Partition, Any], None]] = {
+_APPLY: dict[type, Callable[[Partition, Any], Any]] = {
     PartitionSet: Partition.configure,
     Inserted: Partition.insert,
     Grouped: Partition.group,
@@ -44,13 +49,15 @@ _APPLY: dict[type, Callable[[Partition, Any], None]] = {
     Reset: Partition.reset,
     Limited: Partition.limit,
     Sealed: Partition.seal,
+    Leased: Partition.lease,
+    Settled: Partition.settle,
 }
 
 
 class Engine:
     """Partitions, the index and revision counters, and the changes not yet journaled.
 
-    `clock` gives monotonic seconds (deadlines), `wall` Unix seconds (created_at).
+    `clock` gives monotonic seconds (deadlines), `wall` Unix seconds (created_at), `token` what a lease is proven by.
     """
 
     def __init__(
@@ -59,13 +66,15 @@ class Engine:
         wall: Callable[[], float],
         device: torch.device | None = None,
         max_cell_bytes: int = 65_536,
+        token: Callable[[], str] = secrets.token_hex,
     ) -> None:
-        self.clock, self.wall = clock, wall
+        self.clock, self.wall, self.token = clock, wall, token
         self.device = device or torch.device("cpu")
         self.cells = CellChecker(max_cell_bytes)
         self.forms: Memo[Said, bytes] = Memo()
         self.partitions: dict[str, Partition] = {}
         self.deleted: dict[str, int] = {}
+        self.leases = Leases()
         self.next_index = 0
         self.revision = 0
         self.epoch = 1
@@ -113,17 +122,29 @@ class Engine:
         if change is not None:
             partition = self.partitions[event.partition]
             partition.revision = self.revision
-            change(partition, event)
+            self._follow(event, change(partition, event))
         elif isinstance(event, PartitionMade):
             self.deleted.pop(event.partition, None)
             self.partitions[event.partition] = Partition(event.partition, event.created_at, self.revision, self.device)
+        elif isinstance(event, Extended):
+            self.partitions[event.partition].revision = self.revision
+            self.leases.extend(self.leases.open[event.number], event.length_s, self.clock())
         else:
             self._delete(event.partition)
         if isinstance(event, Inserted):
             self.next_index = max(self.next_index, event.first + event.count)
 
+    def _follow(self, event: AnyEvent, touched: Any) -> None:
+        """Leases that an event began, or took rows from."""
+        if isinstance(event, Leased):
+            self.leases.begin(touched, self.clock())
+        elif isinstance(event, Settled):
+            self.leases.settle([touched])
+        elif touched:
+            self.leases.settle(touched)
+
     def _delete(self, partition_id: str) -> None:
-        del self.partitions[partition_id]
+        self.leases.settle(self.partitions.pop(partition_id).lose_all())
         self.deleted[partition_id] = self.revision
         if len(self.deleted) > MAX_DELETED:
             del self.deleted[next(iter(self.deleted))]

@@ -2,8 +2,8 @@
 
 Refused                       nothing changed; the caller can do something about it
 ├── Invalid                   DuplicateKeys, DuplicateIndexes
-├── NotFound                  PartitionNotFound, SampleNotFound, KeyNotFound, FieldNotFound
-├── Conflict                  PartitionConflict, PartitionSealed, DtypeConflict, KindConflict, GroupConflict
+├── NotFound                  PartitionNotFound, SampleNotFound, KeyNotFound, FieldNotFound, ClaimNotFound
+├── Conflict                  PartitionConflict, PartitionSealed, DtypeConflict, KindConflict, GroupConflict, LeaseLost
 ├── Gone                      PartitionCleared, SampleCleared
 ├── PreconditionFailed
 ├── TooMany                   TooManySamples, TooManyWaiting
@@ -87,6 +87,12 @@ class FieldNotFound(NotFound):
     code = "field-not-found"
 
 
+class ClaimNotFound(NotFound):
+    """There is no such claim: it never was, took without a lease, or was closed long ago."""
+
+    code = "claim-not-found"
+
+
 class Conflict(Refused):
     """The call contradicts what is there."""
 
@@ -119,6 +125,12 @@ class GroupConflict(Conflict):
     """A sample's group is set once: leave its group_id out, or give the one it has."""
 
     code = "group-conflict"
+
+
+class LeaseLost(Conflict):
+    """The lease on these samples has ended: drop what you did with them, others may have them now."""
+
+    code = "lease-lost"
 
 
 class Gone(Refused):

@@ -116,6 +116,40 @@ class Sealed(Event, frozen=True):
     samples: int
 
 
+class Leased(Event, frozen=True):
+    """Rows are handed out for `length_s` seconds; `number` is the claim's. `group_size`: rows that settle together."""
+
+    task: str
+    indexes: bytes
+    number: int
+    token: str
+    worker: str | None
+    length_s: float
+    group_size: int
+
+
+class Settled(Event, frozen=True):
+    """Rows of a lease: accepted, free again, or dead for `reasons`, one each; `worn` of the dead were out too often.
+
+    `is_lost`: the lease ended by itself, so that its holder may not say anything of the rows any more.
+    """
+
+    number: int
+    accepted: bytes
+    released: bytes
+    dead: bytes
+    reasons: list[str]
+    worn: bytes
+    is_lost: bool = False
+
+
+class Extended(Event, frozen=True):
+    """The lease ends `length_s` seconds from now."""
+
+    number: int
+    length_s: float
+
+
 AnyEvent = (
     PartitionMade
     | PartitionSet
@@ -130,6 +164,9 @@ AnyEvent = (
     | Reset
     | Limited
     | Sealed
+    | Leased
+    | Settled
+    | Extended
 )
 
 

@@ -21,6 +21,7 @@ from .errors import JournalUnavailable, NotReady, Overloaded, Refused
 from .events import Change
 from .journal.contract import BEFORE_FIRST, Journal, Outcome
 from .journal.errors import JournalError
+from .operations.leases import expire
 from .parked import Parked, ParkingLot
 
 P = ParamSpec("P")
@@ -159,7 +160,7 @@ class Executor:
         self._read(None)
 
     def _drain(self) -> None:
-        deadline = self._lot.next_deadline()
+        deadline = _earliest(self._lot.next_deadline(), self._engine.leases.due())
         try:
             wait = None if deadline is None else max(0.0, deadline - self._engine.clock())
             self._inbox.get(timeout=wait)()
@@ -169,6 +170,8 @@ class Executor:
                 self._wake()
         except queue.Empty:
             pass
+        expire(self._engine, self._engine.clock())
+        self._wake()
         for call, parked in self._lot.expired(self._engine.clock()):
             self._answer(call, partial(_retry, parked, True))
             self._wake()
@@ -202,6 +205,8 @@ class Executor:
 
     def _wake(self) -> None:
         changed = self._engine.changed
+        if not self._lot:
+            changed.clear()
         while changed:
             for call, parked in self._lot.ripe(changed.pop()):
                 self._answer(call, partial(_retry, parked, False))
@@ -243,6 +248,10 @@ class Executor:
     def _read(self, reason: str | None) -> None:
         engine = self._engine
         self.reading = Reading(reason, engine.revision, engine.epoch, len(engine.partitions), len(self._lot))
+
+
+def _earliest(*deadlines: float | None) -> float | None:
+    return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
 
 def _retry(parked: Parked[object], is_last: bool, _: Engine) -> object:

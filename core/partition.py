@@ -17,6 +17,7 @@ from .events import (
     CustomMetaSet,
     Grouped,
     Inserted,
+    Leased,
     Limited,
     Limits,
     PartitionSet,
@@ -24,15 +25,17 @@ from .events import (
     Reset,
     Sealed,
     Settings,
+    Settled,
 )
 from .fields import Field
 from .grid import Grid
 from .groups import Groups
+from .leases import ACCEPTED, LOST, OPEN, REJECTED, RELEASED, Lease
 from .plans import bit_set
 from .rows import NULL, Rows
 from .status import covers
 from .supply import Pool, Supply
-from .tasks import FREE, Task
+from .tasks import CONSUMED, DEAD, FREE, Task
 
 NO_SETTINGS = Settings(None, None, 5, ())
 MAX_SUPPLIES = 64
@@ -56,6 +59,7 @@ class Partition:
         self.custom_meta: Cells | None = None
         self.tasks: dict[str, Task] = {}
         self.supplies: dict[tuple[str, tuple[str, ...]], Supply] = {}
+        self.leases: dict[int, Lease] = {}
         self._located: tuple[bytes, Ints] = NOWHERE
 
     # What is asked often
@@ -76,12 +80,16 @@ class Partition:
             return [EMPTY if row else NULL for row in there.tolist()]
         return self.custom_meta[rows].tolist()  # type: ignore[no-any-return]
 
+    def keys_of(self, rows: Ints) -> list[bytes]:
+        """One JSON string per row; null for rows without a key."""
+        return [NULL] * len(rows) if self.rows.keys is None else self.rows.keys[rows].tolist()
+
     def is_done(self, task: Task | None) -> bool:
-        """No more samples are to come, and each live one is consumed by the task."""
+        """No more samples are to come, and each live one is consumed by the task, or dead for it."""
         expected = self.limits.expected_samples
         if not self.is_sealed and (expected is None or self.rows.inserted < expected):
             return False
-        return (task.consumed_live if task else 0) == self.rows.live_count
+        return (task.settled if task else 0) == self.rows.live_count
 
     def supply(self, name: str, fields: tuple[str, ...]) -> Supply:
         """What task `name` can take for `fields` (all known, no repetition), kept from here on."""
@@ -171,40 +179,94 @@ class Partition:
 
     def consume(self, event: Consumed) -> None:
         rows = self.rows.locate(unpack(event.indexes))
-        task = self.tasks.get(event.task)
-        if task is None:
-            task = self.tasks[event.task] = Task(self.rows.capacity)
-        task.consume(rows)
+        self._task(event.task).consume(rows)
         for supply in self._supplies_of(event.task):
             supply.discard(rows)
 
-    def reset(self, event: Reset) -> None:
+    def _task(self, name: str) -> Task:
+        if name not in self.tasks:
+            self.tasks[name] = Task(self.rows.capacity)
+        return self.tasks[name]
+
+    def lease(self, event: Leased) -> Lease:
+        """Hand out with a lease, which begins when the engine says so."""
+        indexes = unpack(event.indexes)
+        rows = self.rows.locate(indexes)
+        attempts = self._task(event.task).lease(rows, event.number)
+        for supply in self._supplies_of(event.task):
+            supply.discard(rows)
+        lease = Lease(
+            event.number, event.token, self.partition_id, event.task, event.worker, event.length_s, event.group_size,
+            indexes, attempts, np.zeros(len(indexes), np.uint8),
+        )  # fmt: skip
+        self.leases[event.number] = lease
+        return lease
+
+    def settle(self, event: Settled) -> Lease:
+        """Rows of a lease are accepted, free again, or dead."""
+        lease = self.leases[event.number]
+        task = self.tasks[lease.task]
+        task.settle(self.rows.locate(unpack(event.accepted)), CONSUMED)
+        task.settle(self.rows.locate(unpack(event.dead)), DEAD)
+        task.reasons.update(zip(unpack(event.dead).tolist(), event.reasons, strict=True))
+        free = self.rows.locate(unpack(event.released))
+        task.settle(free, FREE)
+        for supply in self._supplies_of(lease.task):
+            supply.add(free[covers(self.grid.status.gather(free), supply.mask)])
+        lease.settle(unpack(event.accepted), ACCEPTED)
+        lease.settle(np.concatenate([unpack(event.released), unpack(event.worn)]), LOST if event.is_lost else RELEASED)
+        lease.settle(unpack(event.dead), LOST if event.is_lost else REJECTED)
+        self._drop_closed([lease])
+        return lease
+
+    def _drop_closed(self, leases: Iterable[Lease]) -> None:
+        for lease in leases:
+            if not np.count_nonzero(lease.fate == OPEN):
+                self.leases.pop(lease.number, None)
+
+    def _lose(self, leases: list[Lease], indexes: Ints | None) -> list[Lease]:
+        """Rows of these leases are taken from their holders; None: all."""
+        for lease in leases:
+            lease.settle(lease.indexes if indexes is None else indexes, LOST)
+        self._drop_closed(leases)
+        return leases
+
+    def lose_all(self) -> list[Lease]:
+        """The partition is deleted: every lease ends."""
+        return self._lose(list(self.leases.values()), None)
+
+    def reset(self, event: Reset) -> list[Lease]:
+        """The task begins anew: its leases end."""
         self.tasks[event.task].reset()
         for key in [key for key in self.supplies if key[0] == event.task]:
             del self.supplies[key]
+        return self._lose([lease for lease in self.leases.values() if lease.task == event.task], None)
 
-    def clear(self, event: Cleared) -> None:
-        rows = self.rows.locate(unpack(event.indexes))
+    def clear(self, event: Cleared) -> list[Lease]:
+        """Rows are gone, and with them what is leased of them."""
+        indexes = unpack(event.indexes)
+        rows = self.rows.locate(indexes)
         self._located = NOWHERE
         gone = self.grid.clear(rows)
-        self._forget_rows(rows)
+        holders = self._forget_rows(rows, indexes)
         for field in self.grid.forget(gone):
             self.rows.revision[field.backend.recorded()] = self.revision  # patched without having the field
             self._drop_supplies(field.name)
         if self.rows.n - 1 - self.rows.live_count > max(GAPS, self.rows.live_count) or not self.rows.live_count:
             self._close_gaps()
+        return self._lose([self.leases[number] for number in holders], indexes)
 
-    def _forget_rows(self, rows: Ints) -> None:
+    def _forget_rows(self, rows: Ints, indexes: Ints) -> list[int]:
         for supply in self.supplies.values():
             supply.discard(rows)
         numbers = self.groups.remove(rows)
         for supply in self.supplies.values():
             supply.resized(numbers)
-        for task in self.tasks.values():
-            task.clear(rows)
+        holders = [number for task in self.tasks.values() for number in task.clear(rows, indexes).tolist()]
         if self.custom_meta is not None:
             self.custom_meta[rows] = EMPTY
         self.rows.remove(rows)
+        return holders
 
     def _drop_supplies(self, field: str) -> None:
         for key in [key for key in self.supplies if field in key[1]]:

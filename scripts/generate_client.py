@@ -8,14 +8,14 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "client" / "src" / "batchmeta"
 WIDTH = 120
-SOURCES = ("partitions", "writing", "reading", "consuming")
+SOURCES = ("partitions", "writing", "reading", "consuming", "claims")
 HEAD = '''"""`Client`: every call of `AsyncClient`, blocking.
 
 Written by scripts/generate_client.py, hence its length. Change aio/ instead and run that again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from .batch import BatchMeta
 from .blocking import BlockingBase

@@ -3,6 +3,7 @@ before the commit. Columns come as JSON bytes and are passed through; only the s
 """
 
 from .batch import inserted, page, tagged_page
+from .claims import acked, claims, dead, extended, released_worker, seen
 from .partitions import deleted_partition, partition, partitions
 from .parts import rfc3339
 from .production import backend_meta, patched_backend_meta, produced, production
@@ -10,7 +11,29 @@ from .samples import deleted_samples, found_keys, key_list, patched_custom_meta
 from .tasks import claim, consumption, explained, reset
 
 __all__ = [
-    "backend_meta", "claim", "consumption", "deleted_partition", "deleted_samples", "explained", "found_keys", "inserted",
-    "key_list", "page", "partition", "partitions", "patched_backend_meta", "patched_custom_meta", "produced",
-    "production", "reset", "rfc3339", "tagged_page",
+    "acked",
+    "backend_meta",
+    "claim",
+    "claims",
+    "consumption",
+    "dead",
+    "deleted_partition",
+    "deleted_samples",
+    "explained",
+    "extended",
+    "found_keys",
+    "inserted",
+    "key_list",
+    "page",
+    "partition",
+    "partitions",
+    "patched_backend_meta",
+    "patched_custom_meta",
+    "produced",
+    "production",
+    "released_worker",
+    "reset",
+    "rfc3339",
+    "seen",
+    "tagged_page",
 ]  # fmt: skip

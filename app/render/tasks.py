@@ -27,10 +27,28 @@ def _blocking(blocking: Blocking) -> replies.Blocking:
     )
 
 
+def _info(claimed: Claimed) -> replies.ClaimInfo:
+    lease = claimed.lease
+    if lease is None:
+        return replies.ClaimInfo(
+            claim_id=claimed.claim_id, task=claimed.task, ack="on_dispatch", worker=claimed.worker
+        )  # fmt: skip
+    return replies.ClaimInfo(
+        claim_id=claimed.claim_id,
+        task=claimed.task,
+        ack="explicit",
+        worker=claimed.worker,
+        token=lease.token,
+        attempt=int(lease.attempts.max()),
+        attempts=Raw(encode.integers(lease.attempts, claimed.expand)),
+        expires_in_s=lease.length_s,
+    )
+
+
 def claim(result: Answer) -> Reply:
     """201 with a claim and its batch, or 200 that says what is missing."""
     if isinstance(result, Claimed):
-        info = replies.ClaimInfo(claim_id=result.claim_id, task=result.task, ack="on_dispatch", worker=None)
+        info = _info(result)
         batch = batch_meta(result.batch)
         return reply(
             replies.Claimed(
@@ -62,7 +80,8 @@ def explained(found: Explained) -> Reply:
     return reply(
         replies.Explained(
             partition_id=found.partition_id, revision=found.revision, ready=found.ready, wanted=found.wanted,
-            total=found.counts.total, consumed=found.counts.consumed, leased=0, dead=0, done=found.counts.done,
+            total=found.counts.total, consumed=found.counts.consumed,
+        leased=found.counts.leased, dead=found.counts.dead, done=found.counts.done,
             blocking=[_blocking(reason) for reason in found.blocking],
         )
     )  # fmt: skip
@@ -71,7 +90,8 @@ def explained(found: Explained) -> Reply:
 def consumption(found: Consumption) -> Reply:
     """Counts, and the status of a page of rows unless only counts were asked for."""
     body = replies.Consumption(
-        partition_id=found.partition_id, revision=found.revision, consumed=found.counts.consumed, leased=0, dead=0,
+        partition_id=found.partition_id, revision=found.revision, consumed=found.counts.consumed,
+        leased=found.counts.leased, dead=found.counts.dead,
         total=found.counts.total, done=found.counts.done,
     )  # fmt: skip
     if found.page is not None and found.status is not None:

@@ -1,7 +1,7 @@
 """The routes, one file per resource, in the order they stand in the docs."""
 
 from ..contract import Routes
-from . import batch_meta, partitions, production, samples, server, tasks
+from . import batch_meta, claims, partitions, production, samples, server, tasks
 
 ALL: tuple[Routes, ...] = (
     server.routes,
@@ -10,4 +10,5 @@ ALL: tuple[Routes, ...] = (
     production.routes,
     batch_meta.routes,
     tasks.routes,
+    claims.routes,
 )

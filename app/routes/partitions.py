@@ -136,9 +136,7 @@ async def get_partition(call: Incoming, query: PartitionQuery) -> Reply:
     shown = render.partition(etag_of(call))
     if query.revision is None or not query.wait_s:
         return await call.engine(operations.get_partition, shown, call.partition_id)
-    return await call.waiting_engine(
-        operations.await_partition, shown, call.partition_id, query.revision, query.wait_s
-    )
+    return await call.waiting_engine(operations.await_partition, shown, call.partition_id, query.revision, query.wait_s)
 
 
 @routes.route(

@@ -6,15 +6,16 @@ from batchmeta.wire import replies
 from batchmeta.wire.requests import Claim, ConsumptionQuery, Empty, Sampler
 from core import samplers
 from core.operations import claim as operations
-from core.operations import consumption
+from core.operations import consumption, leases
 
 from .. import render
-from ..contract import Routes
+from ..contract import Routes, invalid
 from ..convert import view
 from ..incoming import Incoming, Reply
 from .batch_meta import EXAMPLE
 
 routes = Routes("tasks")
+DEFAULT_LEASE_S = 600.0
 _PATH = "/v1/partitions/{partition_id}"
 _GONE = ("partition-not-found", "partition-cleared")
 
@@ -52,6 +53,9 @@ async def claim(call: Incoming, body: Claim) -> Reply:
     201 with the batch; its rows are now consumed by the task. 200 with `claim: null` when there is not enough: `ready`
     of `wanted`, whether the task is `done`, and what is `blocking`. With `wait_s` the call waits, woken by the write
     that completes the batch; at the deadline it takes at least `min_batch_size`. A client that leaves takes nothing.
+
+    With `ack: explicit` the rows are leased for `lease_s` (600) seconds instead: accept, release or reject them with
+    the `token`, see *Ack*. What is not accepted in time goes out again; after `max_attempts` hand-outs it is dead.
     """
     wanted = _wanted(call, body)
     if wanted.wait_s == 0:
@@ -90,7 +94,17 @@ def _wanted(call: Incoming, body: Claim) -> operations.Wanted:
         wait_s=body.wait_s or 0.0,
         sampler=_sampler(body.sampler),
         view=view(body, body.fields),
+        lease_s=_lease_s(body),
+        worker=body.worker,
     )
+
+
+def _lease_s(body: Claim) -> float | None:
+    if body.ack == "explicit":
+        return DEFAULT_LEASE_S if body.lease_s is None else body.lease_s
+    if body.lease_s is not None:
+        raise invalid("body.lease_s", 'needs ack: "explicit": without it rows are consumed at once')
+    return None
 
 
 _DEFAULT = samplers.sampler("sequential", {})
@@ -101,6 +115,25 @@ def _sampler(chosen: Sampler | None) -> samplers.Sampler:
         return _DEFAULT
     arguments = msgspec.to_builtins(chosen)
     return samplers.sampler(arguments.pop("name"), arguments)
+
+
+@routes.route(
+    "GET",
+    f"{_PATH}/tasks/{{task}}/dead",
+    Empty,
+    {200: replies.DeadList},
+    errors=_GONE,
+    reply_example={
+        "partition_id": "train@step_0", "revision": 9,
+        "dead": [{"global_index": 7, "key": "7f_0_7", "reason": "max-attempts", "attempts": 5}],
+    },
+)  # fmt: skip
+async def list_dead(call: Incoming, query: Empty) -> Reply:
+    """Samples that are dead for this task: rejected, or handed out `max_attempts` times without an accept.
+
+    A reset of the task revives them.
+    """
+    return await call.engine(leases.list_dead, render.dead, call.partition_id, call.task)
 
 
 @routes.route(

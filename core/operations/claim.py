@@ -11,8 +11,9 @@ from ..batch import Batch, View, describe
 from ..blocking import explain
 from ..engine import Engine
 from ..errors import Invalid
-from ..events import Consumed
+from ..events import Consumed, Leased
 from ..intake import check_fields
+from ..leases import Lease, claim_id
 from ..parked import Parked
 from ..partition import Partition
 from ..samplers import Blocking, Sampler
@@ -31,6 +32,8 @@ class Wanted:
     wait_s: float
     sampler: Sampler
     view: View
+    lease_s: float | None = None
+    worker: str | None = None
 
     def __post_init__(self) -> None:
         check_fields(self.fields, "body.fields")
@@ -52,6 +55,9 @@ class Claimed(Answer):
     claim_id: str
     task: str
     batch: Batch
+    worker: str | None = None
+    lease: Lease | None = None
+    expand: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +110,9 @@ def _enough(engine: Engine, partition_id: str, wanted: Wanted) -> int:
 
 
 def _open_rows(partition: Partition, name: str) -> int:
-    """Live rows that the task has not consumed."""
+    """Live rows that are neither consumed, leased nor dead."""
     task = partition.tasks.get(name)
-    return partition.rows.live_count - (task.consumed_live if task else 0)
+    return partition.rows.live_count - (task.settled + task.leased if task else 0)
 
 
 def _is_done(partition: Partition | None, wanted: Wanted) -> bool:
@@ -134,8 +140,18 @@ def _hand_out(engine: Engine, partition_id: str, wanted: Wanted, enough: int) ->
     if partition is None or rows is None:
         return None
     indexes = partition.rows.global_index[rows]
-    revision = engine.commit(Consumed(partition_id, wanted.task, pack(indexes)))
-    return Claimed(f"c{revision:x}", wanted.task, describe(partition, rows, indexes, wanted.view))
+    number = engine.revision + 1
+    engine.commit(_handed_out(engine, partition_id, wanted, number, pack(indexes)))
+    batch = describe(partition, rows, indexes, wanted.view)
+    lease = partition.leases.get(number)
+    return Claimed(claim_id(number), wanted.task, batch, wanted.worker, lease, wanted.view.expand)
+
+
+def _handed_out(engine: Engine, partition_id: str, wanted: Wanted, number: int, indexes: bytes) -> Consumed | Leased:
+    if wanted.lease_s is None:
+        return Consumed(partition_id, wanted.task, indexes)
+    size = wanted.sampler.group_size
+    return Leased(partition_id, wanted.task, indexes, number, engine.token(), wanted.worker, wanted.lease_s, size)
 
 
 def _refuse(engine: Engine, partition_id: str, wanted: Wanted) -> NotClaimed:
@@ -172,7 +188,7 @@ def explain_claim(engine: Engine, partition_id: str, wanted: Wanted) -> Explaine
         partition.revision if partition else 0,
         supply.ready.count if supply else 0,
         wanted.most,
-        counts_of(partition, wanted.task) if partition else Counts(0, 0, False),
+        counts_of(partition, wanted.task) if partition else Counts(0, 0, 0, 0, False),
         explain(partition, wanted.task, wanted.fields, wanted.sampler),
     )
 

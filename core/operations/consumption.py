@@ -9,6 +9,7 @@ from ..engine import Engine
 from ..events import AnyEvent, Reset
 from ..partition import Partition
 from ..selection import Page, all_rows
+from ..tasks import CONSUMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,8 @@ class Counts:
     """A task's account. `total` = live + consumed and cleared since + samples still expected."""
 
     consumed: int
+    leased: int
+    dead: int
     total: int
     done: bool
 
@@ -38,7 +41,8 @@ def counts_of(partition: Partition, name: str) -> Counts:
     missing = max(0, expected - partition.rows.inserted)
     cleared = task.consumed_cleared if task else 0
     total = partition.rows.live_count + cleared + missing
-    return Counts(task.consumed if task else 0, total, partition.is_done(task))
+    consumed, leased, dead = (task.consumed, task.leased, task.dead) if task else (0, 0, 0)
+    return Counts(consumed, leased, dead, total, partition.is_done(task))
 
 
 def read_consumption(
@@ -56,15 +60,17 @@ def read_consumption(
 
 def _status(partition: Partition, name: str, rows: Ints) -> Bits:
     task = partition.tasks.get(name)
-    return np.zeros(len(rows), np.uint8) if task is None else task.state[rows]
+    return np.zeros(len(rows), np.uint8) if task is None else (task.state[rows] == CONSUMED).view(np.uint8)
 
 
 def reset_consumption(engine: Engine, partition_id: str, task: str | None) -> tuple[int, int]:
-    """(rows that were consumed, partition revision) of one task, or of all. Raises PartitionNotFound."""
+    """(rows that were consumed, leased or dead, partition revision) of one task, or all. Raises PartitionNotFound."""
     partition = engine.get(partition_id)
     names = list(partition.tasks) if task is None else [task]
-    counts = {name: partition.tasks[name].consumed for name in names if name in partition.tasks}
-    events: list[AnyEvent] = [Reset(partition_id, name) for name, consumed in counts.items() if consumed]
+    tasks = {name: partition.tasks[name] for name in names if name in partition.tasks}
+    counts = {name: task.consumed + task.leased + task.dead for name, task in tasks.items()}
+    used = [name for name, task in tasks.items() if counts[name] or task.attempts is not None]
+    events: list[AnyEvent] = [Reset(partition_id, name) for name in used]
     if events:
         engine.commit(*events)
     return sum(counts.values()), partition.revision

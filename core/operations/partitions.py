@@ -142,7 +142,7 @@ def summarise(partition: Partition, *, made: bool = False) -> Summary:
         partition.is_sealed,
         partition.rows.live_count,
         [(field, int(partition.grid.produced[field.bit])) for field in partition.fields.values()],
-        {name: (task.consumed, 0, 0) for name, task in partition.tasks.items()},
+        {name: (task.consumed, task.leased, task.dead) for name, task in partition.tasks.items()},
     )
 
 

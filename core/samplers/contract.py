@@ -24,6 +24,10 @@ class Sampler(Protocol):
     3. `offers` is O(1) and never less than `take` could give.
     """
 
+    @property
+    def group_size(self) -> int:
+        """Rows that are handed out together, side by side, and settle together; 1: each for itself."""
+
     def check(self, batch_size: int) -> None:
         """Raises Invalid where `batch_size` cannot be served."""
 

@@ -18,6 +18,11 @@ class GrpoGroup(Struct, frozen=True, forbid_unknown_fields=True):
     n_samples_per_prompt: Annotated[int, Meta(ge=1, le=65_536)]
     group_by: GroupBy = "group_id"
 
+    @property
+    def group_size(self) -> int:
+        """Whole groups."""
+        return self.n_samples_per_prompt
+
     def check(self, batch_size: int) -> None:
         """A batch is whole groups."""
         if batch_size % self.n_samples_per_prompt:

@@ -11,6 +11,11 @@ from .contract import Blocking
 class Sequential(Struct, frozen=True, forbid_unknown_fields=True):
     """Any rows of the supply, lowest first. No arguments."""
 
+    @property
+    def group_size(self) -> int:
+        """Each row for itself."""
+        return 1
+
     def check(self, batch_size: int) -> None:
         """Every size can be served."""
 

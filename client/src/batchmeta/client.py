@@ -4,7 +4,7 @@ Written by scripts/generate_client.py, hence its length. Change aio/ instead and
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from .batch import BatchMeta
 from .blocking import BlockingBase
@@ -52,9 +52,37 @@ class Client(BlockingBase):
             )
         )
 
-    def partition(self, partition_id: str) -> replies.Partition:
-        """Settings, counts, fields and tasks of a partition. Raises PartitionNotFound, PartitionCleared."""
-        return self._run(self._aio.partition(partition_id))
+    def patch_partition(
+        self,
+        partition_id: str,
+        *,
+        expected_samples: int | None = None,
+        max_samples: int | None = None,
+        max_attempts: int | None = None,
+    ) -> replies.Partition:
+        """Change settings; None leaves one as it is. Raises PartitionNotFound, PartitionCleared, PartitionSealed."""
+        return self._run(
+            self._aio.patch_partition(
+                partition_id,
+                expected_samples=expected_samples,
+                max_samples=max_samples,
+                max_attempts=max_attempts,
+            )
+        )
+
+    def seal(self, partition_id: str) -> replies.Partition:
+        """No more samples: waiting claims get the last rows once all are ready, and tasks can be `done`.
+
+        Again: no change. Raises PartitionNotFound, PartitionCleared.
+        """
+        return self._run(self._aio.seal(partition_id))
+
+    def partition(self, partition_id: str, *, revision: int | None = None, wait_s: float = 0.0) -> replies.Partition:
+        """Settings, counts, fields and tasks of a partition. Raises PartitionNotFound, PartitionCleared.
+
+        With `revision`, waits up to `wait_s` (0 to 60 seconds) until the partition is past it.
+        """
+        return self._run(self._aio.partition(partition_id, revision=revision, wait_s=wait_s))
 
     def tagged_partition(self, partition_id: str) -> Tagged:
         """As `partition`, with the ETag that `delete_partition(if_match=…)` takes."""
@@ -138,13 +166,21 @@ class Client(BlockingBase):
         *,
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
+        if_revision: int | None = None,
     ) -> replies.PatchedCustomMeta:
         """Merge one RFC 7396 patch into each row's custom meta; None leaves a row alone. Never sent twice.
 
+        `if_revision`: only if no named row changed after that revision, else PreconditionFailed with those that did.
         Raises SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
         """
         return self._run(
-            self._aio.patch_custom_meta(partition_id, custom_meta, global_indexes=global_indexes, keys=keys)
+            self._aio.patch_custom_meta(
+                partition_id,
+                custom_meta,
+                global_indexes=global_indexes,
+                keys=keys,
+                if_revision=if_revision,
+            )
         )
 
     def patch_backend_meta(
@@ -260,8 +296,12 @@ class Client(BlockingBase):
         include: Iterable[Include] | None = None,
         compact: bool = False,
         expand: bool = False,
+        lease_s: float | None = None,
+        worker: str | None = None,
     ) -> Claim:
         """A batch of rows that have all `fields` and that `task` has not consumed; now it has. Never sent twice.
+
+        With `lease_s` the rows are held for so many seconds instead: `ack` says what became of them.
 
         Waits up to `wait_s` (0 to 60 seconds) for `batch_size` rows, on top of the timeout; then `min_batch_size`
         are enough. `sampler`: `{"name": "sequential"}`, or e.g. `{"name": "grpo_group", "n_samples_per_prompt": 8}`
@@ -280,8 +320,22 @@ class Client(BlockingBase):
                 include=include,
                 compact=compact,
                 expand=expand,
+                lease_s=lease_s,
+                worker=worker,
             )
         )
+
+    def explain(
+        self,
+        partition_id: str,
+        task: str,
+        fields: Iterable[str],
+        batch_size: int,
+        *,
+        sampler: requests.Sampler | Mapping[str, Any] | None = None,
+    ) -> replies.Explained:
+        """What a claim would find and what is `blocking`; changes nothing. Raises PartitionCleared, InvalidRequest."""
+        return self._run(self._aio.explain(partition_id, task, fields, batch_size, sampler=sampler))
 
     def consumption(self, partition_id: str, task: str, *, counts_only: bool = False) -> Consumption:
         """How far a task is, row by row unless `counts_only`. Pages are joined; the counts are the last page's.
@@ -296,3 +350,41 @@ class Client(BlockingBase):
         Raises PartitionNotFound, PartitionCleared.
         """
         return self._run(self._aio.reset(partition_id, task))
+
+    def ack(
+        self,
+        claim_id: str,
+        token: str,
+        *,
+        accept: Iterable[int] | Literal["all"] | None = None,
+        release: Iterable[int] | None = None,
+        reject: Mapping[int, str] | None = None,
+    ) -> replies.Acked:
+        """Settle rows of a claim, by index: accepted ones are consumed, released ones go out again, rejected are dead.
+
+        Nothing named: all are accepted; "all": those still open and not named elsewhere. `reject`: reasons by index.
+        Said again, the answer is the same. Raises ClaimNotFound, LeaseLost (with the rows), InvalidRequest.
+        """
+        return self._run(self._aio.ack(claim_id, token, accept=accept, release=release, reject=reject))
+
+    def extend(self, claim_id: str, token: str, lease_s: float) -> replies.ExtendedLease:
+        """The lease ends `lease_s` seconds (at most 86,400) from now. Raises ClaimNotFound, LeaseLost."""
+        return self._run(self._aio.extend(claim_id, token, lease_s))
+
+    def open_claims(
+        self, *, partition_id: str | None = None, task: str | None = None, worker: str | None = None
+    ) -> list[replies.ClaimSeen]:
+        """Open claims with a lease, oldest first: of a partition, a task, a worker where named. No tokens."""
+        return self._run(self._aio.open_claims(partition_id=partition_id, task=task, worker=worker))
+
+    def seen_claim(self, claim_id: str) -> replies.ClaimSeen:
+        """One claim with a lease, also for a while after it was closed. Raises ClaimNotFound."""
+        return self._run(self._aio.seen_claim(claim_id))
+
+    def dead(self, partition_id: str, task: str) -> list[replies.DeadSample]:
+        """Rows that `task` will not get again, and why. Raises PartitionNotFound, PartitionCleared."""
+        return self._run(self._aio.dead(partition_id, task))
+
+    def release_worker(self, worker: str) -> replies.ReleasedWorker:
+        """A worker died: its leases end now, and its rows go out again."""
+        return self._run(self._aio.release_worker(worker))

@@ -18,6 +18,7 @@ __all__ = [
     "BadRequest",
     "BatchmetaError",
     "BodyTooLarge",
+    "ClaimNotFound",
     "ConnectionLost",
     "DtypeConflict",
     "DuplicateIndexes",
@@ -30,14 +31,15 @@ __all__ = [
     "JournalUnavailable",
     "KeyNotFound",
     "KindConflict",
+    "LeaseLost",
     "MethodNotAllowed",
     "NotAcceptable",
     "NotReady",
     "Overloaded",
     "PartitionCleared",
     "PartitionConflict",
-    "PartitionSealed",
     "PartitionNotFound",
+    "PartitionSealed",
     "PreconditionFailed",
     "Problem",
     "RouteNotFound",
@@ -146,6 +148,18 @@ class PartitionConflict(Problem):
     """409: the partition exists with other settings."""
 
     code = "partition-conflict"
+
+
+class ClaimNotFound(Problem):
+    """404: there is no such claim, or it was closed long ago."""
+
+    code = "claim-not-found"
+
+
+class LeaseLost(Problem):
+    """409: the lease on the named samples has ended; others may have them now."""
+
+    code = "lease-lost"
 
 
 class PartitionSealed(Problem):

@@ -85,7 +85,8 @@ class Claim:
 
     Not handed out: `claim_id` is None, `batch` is empty, `ready` is how many rows the task could take now, `wanted`
     how many it asked for, `done` that no more will come, `blocking` what holds the other rows back.
-    Handed out: `ready` and `wanted` are None, `done` is False (nobody asked), `blocking` is empty.
+    Handed out: `ready` and `wanted` are None, `done` is False (nobody asked), `blocking` is empty. With a lease:
+    `token` for `ack` and `extend`, `attempts` how often each row was handed out, `expires_in_s` seconds.
     """
 
     partition_id: str
@@ -96,6 +97,9 @@ class Claim:
     wanted: int | None = None
     done: bool = False
     blocking: tuple[replies.Blocking, ...] = ()
+    token: str | None = None
+    attempts: Column[int] | None = None
+    expires_in_s: float | None = None
 
     def __bool__(self) -> bool:
         return self.claim_id is not None

@@ -6,6 +6,7 @@ from typing import Any, cast
 from msgspec import UNSET
 
 from ..calls import Call, encode, names, query, route
+from ..columns import INTS
 from ..values import Claim, Consumption
 from ..wire import replies, requests
 from ..wire.requests import Include
@@ -28,8 +29,12 @@ class ConsumingCalls(Base):
         include: Iterable[Include] | None = None,
         compact: bool = False,
         expand: bool = False,
+        lease_s: float | None = None,
+        worker: str | None = None,
     ) -> Claim:
         """A batch of rows that have all `fields` and that `task` has not consumed; now it has. Never sent twice.
+
+        With `lease_s` the rows are held for so many seconds instead: `ack` says what became of them.
 
         Waits up to `wait_s` (0 to 60 seconds) for `batch_size` rows, on top of the timeout; then `min_batch_size`
         are enough. `sampler`: `{"name": "sequential"}`, or e.g. `{"name": "grpo_group", "n_samples_per_prompt": 8}`
@@ -45,6 +50,9 @@ class ConsumingCalls(Base):
             include=None if include is None else list(include),
             compact=compact or None,
             expand=expand or None,
+            ack=None if lease_s is None else "explicit",
+            lease_s=lease_s,
+            worker=worker,
         )
         path = route("partitions", partition_id, "tasks", task, "claims")
         answer = await self._connection.send(Call("POST", path, resend=False, body=encode(body), wait_s=wait_s))
@@ -93,7 +101,17 @@ class ConsumingCalls(Base):
 
 
 def _claimed(reply: replies.Claimed) -> Claim:
-    return Claim(reply.partition_id, reply.revision, reply.claim.claim_id, batch_of(reply.batch))
+    info = reply.claim
+    size = reply.batch.size
+    return Claim(
+        reply.partition_id,
+        reply.revision,
+        info.claim_id,
+        batch_of(reply.batch),
+        token=None if info.token is UNSET else info.token,
+        attempts=None if info.attempts is UNSET else INTS.column(info.attempts, size),
+        expires_in_s=None if info.expires_in_s is UNSET else info.expires_in_s,
+    )
 
 
 def _not_claimed(reply: replies.NotClaimed) -> Claim:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from .types import (
+    AttemptColumn,
     BitArray,
     BitColumn,
     BitRows,
@@ -178,13 +179,73 @@ class DeletedSamples(Reply):
     skipped_clearing: list[int]
 
 
-class ClaimInfo(Reply):
-    """What was handed out. `ack` says when the rows count as consumed: on dispatch, at once."""
+class ClaimInfo(Reply, omit_defaults=True):
+    """What was handed out. `ack` says when the rows count as consumed: `on_dispatch` at once, `explicit` when accepted.
+
+    Of a lease: `token` proves it, `attempts` counts each row's hand-outs and `attempt` is their highest.
+    """
 
     claim_id: str
     task: str
-    ack: Literal["on_dispatch"]
+    ack: Literal["on_dispatch", "explicit"]
     worker: str | None
+    token: str | UnsetType = UNSET
+    attempt: int | UnsetType = UNSET
+    attempts: AttemptColumn | UnsetType = UNSET
+    expires_in_s: float | UnsetType = UNSET
+
+
+class Acked(Reply):
+    """Rows by what became of them through this ack; `open` are still held."""
+
+    partition_id: str
+    revision: Revision
+    accepted: int
+    released: int
+    rejected: int
+    open: int
+
+
+class ExtendedLease(Reply):
+    open: int
+    expires_in_s: float
+
+
+class ClaimSeen(Reply):
+    """A claim as others see it, without its token. Times in seconds; `open` rows are still held."""
+
+    claim_id: str
+    partition_id: str
+    task: str
+    worker: str | None
+    open: int
+    attempt: int
+    age_s: float
+    expires_in_s: float
+
+
+class ClaimList(Reply):
+    claims: list[ClaimSeen]
+
+
+class DeadSample(Reply):
+    global_index: int
+    key: str | None
+    reason: str
+    attempts: int
+
+
+class DeadList(Reply):
+    partition_id: str
+    revision: Revision
+    dead: list[DeadSample]
+
+
+class ReleasedWorker(Reply):
+    """Rows that a worker held, and the claims they were of."""
+
+    released: int
+    claims: list[str]
 
 
 class Blocking(Reply, omit_defaults=True):

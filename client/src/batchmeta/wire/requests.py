@@ -8,14 +8,18 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from .types import (
+    MAX_ROWS,
     Cells,
     Dtype,
     FieldName,
     FieldNames,
     GroupIds,
+    Index,
     Indexes,
     Keys,
+    LeaseSeconds,
     Lengths,
+    Name,
     Rows,
     Shape,
     Shapes,
@@ -25,6 +29,7 @@ Include = Literal["keys", "group_ids", "field_schema", "custom_meta", "backend_m
 Wait = Annotated[float, Meta(ge=0, le=60, description="seconds this call may wait for data")]
 PageSize = Annotated[int, Meta(ge=1, le=10_000)]
 Cursor = Annotated[str, Meta(min_length=1, max_length=200)]
+Token = Annotated[str, Meta(min_length=1, max_length=200)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
@@ -165,7 +170,32 @@ class Claim(Request, frozen=True):
     include: list[Include] | None = None
     expand: bool | None = None
     compact: bool | None = None
-    ack: Literal["on_dispatch"] | None = None
+    ack: Literal["on_dispatch", "explicit"] | None = None
+    lease_s: LeaseSeconds | None = None
+    worker: Name | None = None
+
+
+class Rejected(Request, frozen=True):
+    """A row that the task must not get again, and why."""
+
+    global_index: Index
+    reason: Annotated[str, Meta(min_length=1, max_length=1000)]
+
+
+class AckClaim(Request, frozen=True):
+    """What became of a claim's rows. Nothing named: all are accepted. `all`: those open and not named elsewhere."""
+
+    token: Token
+    accept: Indexes | Literal["all"] | None = None
+    release: Indexes | None = None
+    reject: Annotated[list[Rejected], Meta(max_length=MAX_ROWS)] | None = None
+
+
+class ExtendClaim(Request, frozen=True):
+    """The lease ends `lease_s` from now."""
+
+    token: Token
+    lease_s: LeaseSeconds
 
 
 class Empty(Request, frozen=True):
@@ -208,6 +238,14 @@ class ProductionQuery(Request, frozen=True):
     fields: str
     limit: PageSize | None = None
     cursor: Cursor | None = None
+
+
+class ListClaims(Request, frozen=True):
+    """Open claims, of one partition, task or worker where named."""
+
+    partition_id: Name | None = None
+    task: Name | None = None
+    worker: Name | None = None
 
 
 class ListKeys(Request, frozen=True):

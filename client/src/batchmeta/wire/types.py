@@ -34,6 +34,7 @@ Index = Annotated[int, Meta(ge=0, le=INT64_MAX)]
 GroupId = Annotated[str, Meta(min_length=1, max_length=512)] | Annotated[int, Meta(ge=-(2**63), le=INT64_MAX)]
 Size = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Shape = Annotated[list[Size], Meta(max_length=MAX_RANK)]
+LeaseSeconds = Annotated[float, Meta(gt=0, le=86_400, description="seconds a lease lasts")]
 Rows = Annotated[int, Meta(ge=1, le=MAX_ROWS)]
 
 Indexes = Annotated[list[Index], Meta(max_length=MAX_ROWS)]
@@ -77,6 +78,7 @@ GroupColumn = Annotated[Raw, _column({"type": ["string", "integer", "null"]}, "a
 BitColumn = Annotated[Raw, _column(_BIT, "0 or 1 per row, or {const}")]
 SizeColumn = Annotated[Raw, _column(_NULLABLE_SIZE, "a length per row (null: lacks the field), or {const}")]
 ShapeColumn = Annotated[Raw, _column(_NULLABLE_SHAPE, "a shape per row (null: lacks the field), or {const}")]
+AttemptColumn = Annotated[Raw, _column({"type": "integer", "minimum": 1}, "hand-outs per row, or {const}")]
 IndexArray = Annotated[Raw, Meta(extra_json_schema={"type": "array", "items": {"type": "integer", "minimum": 0}})]
 BitArray = Annotated[Raw, Meta(extra_json_schema={"type": "array", "items": _BIT})]
 BitRows = Annotated[

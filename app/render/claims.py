@@ -1,0 +1,66 @@
+"""Claims with a lease: acks, more time, who holds what, what is dead."""
+
+import msgspec
+
+from batchmeta.wire import replies
+from core.operations.leases import Acked, Dead, Seen
+from core.partition import Partition
+
+from ..incoming import Reply
+from .parts import reply
+
+
+def acked(result: Acked) -> Reply:
+    """Counts."""
+    return reply(
+        replies.Acked(
+            partition_id=result.partition_id, revision=result.revision, accepted=result.accepted,
+            released=result.released, rejected=result.rejected, open=result.open,
+        )
+    )  # fmt: skip
+
+
+def extended(found: Seen) -> Reply:
+    """Until when."""
+    return reply(replies.ExtendedLease(open=found.open, expires_in_s=found.expires_in_s))
+
+
+def _seen(found: Seen) -> replies.ClaimSeen:
+    lease = found.lease
+    return replies.ClaimSeen(
+        claim_id=lease.claim_id, partition_id=lease.partition_id, task=lease.task, worker=lease.worker,
+        open=found.open, attempt=int(lease.attempts.max()), age_s=found.age_s, expires_in_s=found.expires_in_s,
+    )  # fmt: skip
+
+
+def seen(found: Seen) -> Reply:
+    """One claim, without its token."""
+    return reply(_seen(found))
+
+
+def claims(found: list[Seen]) -> Reply:
+    """Many."""
+    return reply(replies.ClaimList(claims=[_seen(one) for one in found]))
+
+
+def dead(found: tuple[Partition, list[Dead]]) -> Reply:
+    """Rows with their reasons."""
+    partition, lines = found
+    return reply(
+        replies.DeadList(
+            partition_id=partition.partition_id,
+            revision=partition.revision,
+            dead=[
+                replies.DeadSample(
+                    global_index=line.global_index, key=msgspec.json.decode(line.key), reason=line.reason,
+                    attempts=line.attempts,
+                )
+                for line in lines
+            ],
+        )
+    )  # fmt: skip
+
+
+def released_worker(result: tuple[int, list[str]]) -> Reply:
+    """How many rows, of which claims."""
+    return reply(replies.ReleasedWorker(released=result[0], claims=result[1]))

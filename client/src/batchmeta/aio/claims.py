@@ -1,0 +1,65 @@
+"""Calls about claims with a lease: say what became of their rows, ask for more time, see who holds what."""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from ..calls import Call, encode, indexes, query, route
+from ..wire import replies, requests
+from .base import Base
+
+
+class LeaseCalls(Base):
+    """A lease ends when its rows are settled, its time is up, or its rows are gone; then every call is LeaseLost."""
+
+    async def ack(
+        self,
+        claim_id: str,
+        token: str,
+        *,
+        accept: Iterable[int] | Literal["all"] | None = None,
+        release: Iterable[int] | None = None,
+        reject: Mapping[int, str] | None = None,
+    ) -> replies.Acked:
+        """Settle rows of a claim, by index: accepted ones are consumed, released ones go out again, rejected are dead.
+
+        Nothing named: all are accepted; "all": those still open and not named elsewhere. `reject`: reasons by index.
+        Said again, the answer is the same. Raises ClaimNotFound, LeaseLost (with the rows), InvalidRequest.
+        """
+        given = [requests.Rejected(global_index=index, reason=reason) for index, reason in (reject or {}).items()]
+        body = requests.AckClaim(
+            token=token,
+            accept="all" if accept == "all" else indexes(accept),
+            release=indexes(release),
+            reject=given or None,
+        )
+        call = Call("POST", route("claims", claim_id, "ack"), resend=True, body=encode(body))
+        return await self._answer(call, replies.Acked)
+
+    async def extend(self, claim_id: str, token: str, lease_s: float) -> replies.ExtendedLease:
+        """The lease ends `lease_s` seconds (at most 86,400) from now. Raises ClaimNotFound, LeaseLost."""
+        body = requests.ExtendClaim(token=token, lease_s=lease_s)
+        call = Call("POST", route("claims", claim_id, "extend"), resend=True, body=encode(body))
+        return await self._answer(call, replies.ExtendedLease)
+
+    async def open_claims(
+        self, *, partition_id: str | None = None, task: str | None = None, worker: str | None = None
+    ) -> list[replies.ClaimSeen]:
+        """Open claims with a lease, oldest first: of a partition, a task, a worker where named. No tokens."""
+        asked = query(requests.ListClaims(partition_id=partition_id, task=task, worker=worker))
+        return (await self._answer(Call("GET", route("claims"), resend=True, query=asked), replies.ClaimList)).claims
+
+    async def seen_claim(self, claim_id: str) -> replies.ClaimSeen:
+        """One claim with a lease, also for a while after it was closed. Raises ClaimNotFound."""
+        return await self._answer(Call("GET", route("claims", claim_id), resend=True), replies.ClaimSeen)
+
+    async def dead(self, partition_id: str, task: str) -> list[replies.DeadSample]:
+        """Rows that `task` will not get again, and why. Raises PartitionNotFound, PartitionCleared."""
+        path = route("partitions", partition_id, "tasks", task, "dead")
+        return (await self._answer(Call("GET", path, resend=True), replies.DeadList)).dead
+
+    async def release_worker(self, worker: str) -> replies.ReleasedWorker:
+        """A worker died: its leases end now, and its rows go out again."""
+        path = route("workers", worker, "release")
+        return await self._answer(
+            Call("POST", path, resend=True, body=encode(requests.Empty())), replies.ReleasedWorker
+        )

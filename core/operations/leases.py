@@ -1,0 +1,215 @@
+"""Leases after the claim: ack (accept, release, reject), extend, look at them, let go of what a dead worker held."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Ints, pack
+from ..engine import Engine
+from ..errors import ClaimNotFound, Invalid, LeaseLost
+from ..events import AnyEvent, Extended, Settled
+from ..leases import ACCEPTED, OPEN, REJECTED, RELEASED, Lease
+from ..partition import Partition
+
+TOO_OFTEN = "max-attempts"
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """What became of rows. `accept` None: whatever is still open and not named elsewhere."""
+
+    token: str
+    accept: Sequence[int] | None
+    release: Sequence[int]
+    reject: Sequence[tuple[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Acked:
+    """Rows by what became of them through this ack, and how many are still open."""
+
+    partition_id: str
+    revision: int
+    accepted: int
+    released: int
+    rejected: int
+    open: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A lease as others see it. Seconds."""
+
+    lease: Lease
+    open: int
+    age_s: float
+    expires_in_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """A row that the task will not get again; `key` is JSON or null."""
+
+    global_index: int
+    key: bytes
+    reason: str
+    attempts: int
+
+
+def find(engine: Engine, name: str) -> Lease:
+    """Raises ClaimNotFound."""
+    lease = engine.leases.find(name)
+    if lease is None:
+        raise ClaimNotFound(f"there is no claim {name!r}, or it was closed long ago")
+    return lease
+
+
+def ack(engine: Engine, name: str, said: Ack) -> Acked:
+    """Settle rows. Repeating one that was done gives the same answer. Raises ClaimNotFound, LeaseLost, Invalid."""
+    lease = find(engine, name)
+    _check_token(lease, said.token)
+    reasons = dict(said.reject)
+    named = {RELEASED: _indexes(said.release), REJECTED: _indexes(reasons)}
+    named[ACCEPTED] = _open_but(lease, named) if said.accept is None else _indexes(said.accept)
+    _check_named(lease, named)
+    fresh = {fate: indexes[np.isin(indexes, lease.open_rows())] for fate, indexes in named.items()}
+    if any(map(len, fresh.values())):
+        engine.commit(_settled(engine, lease, fresh, reasons))
+    counts = {fate: len(indexes) for fate, indexes in named.items()}
+    return Acked(
+        lease.partition_id,
+        engine.revision_of(lease.partition_id),
+        counts[ACCEPTED],
+        counts[RELEASED],
+        counts[REJECTED],
+        len(lease.open_rows()),
+    )
+
+
+def _check_token(lease: Lease, token: str) -> None:
+    if token != lease.token:
+        raise LeaseLost("that is not this claim's token", global_indexes=lease.indexes.tolist())
+
+
+def _indexes(given: Sequence[int] | dict[int, str]) -> Ints:
+    return np.array(list(given), np.int64)
+
+
+def _open_but(lease: Lease, named: dict[int, Ints]) -> Ints:
+    """What "all" means; said again after it was done, it means the same rows."""
+    others = np.concatenate(list(named.values()))
+    left = lease.indexes[~np.isin(lease.indexes, others)]
+    fates = lease.fate[~np.isin(lease.indexes, others)]
+    still = left[fates == OPEN]
+    return np.asarray(still if len(still) else left[fates == ACCEPTED])
+
+
+def _check_named(lease: Lease, named: dict[int, Ints]) -> None:
+    everything = np.concatenate(list(named.values()))
+    if len(np.unique(everything)) < len(everything):
+        raise Invalid.at("body", "names a row twice: accept, release or reject it")
+    if not np.isin(everything, lease.indexes).all():
+        raise Invalid.at("body", "names a row that this claim did not hand out")
+    for fate, indexes in named.items():
+        _check_groups(lease, indexes)
+        lost = [i for i in indexes.tolist() if lease.fate[lease.indexes == i][0] not in (OPEN, fate)]
+        if lost:
+            raise LeaseLost(global_indexes=lost)
+    if not len(everything):
+        raise LeaseLost(global_indexes=lease.indexes.tolist())
+
+
+def _check_groups(lease: Lease, indexes: Ints) -> None:
+    held = np.isin(lease.indexes, indexes).reshape(-1, lease.group_size)
+    if (held.any(axis=1) != held.all(axis=1)).any():
+        raise Invalid.at("body", f"names a part of a group: name all {lease.group_size} rows of each")
+
+
+def _settled(engine: Engine, lease: Lease, fresh: dict[int, Ints], reasons: dict[int, str]) -> Settled:
+    """The event: released rows that were handed out too often are dead, as rejected ones are."""
+    released, worn = _worn(engine.partitions[lease.partition_id], lease, fresh[RELEASED])
+    dead = np.concatenate([fresh[REJECTED], worn])
+    why = [reasons.get(index, TOO_OFTEN) for index in dead.tolist()]
+    accepted, back = pack(fresh[ACCEPTED]), pack(released)
+    return Settled(lease.partition_id, lease.number, accepted, back, pack(dead), why, pack(worn))
+
+
+def _worn(partition: Partition, lease: Lease, indexes: Ints) -> tuple[Ints, Ints]:
+    """(rows that may go out again, rows that have been out as often as they may)."""
+    order = np.argsort(lease.indexes)
+    attempts = lease.attempts[order][np.searchsorted(lease.indexes[order], indexes)]
+    worn = attempts >= partition.limits.max_attempts
+    return indexes[~worn], indexes[worn]
+
+
+def let_go(engine: Engine, lease: Lease) -> AnyEvent:
+    """The event that ends a lease: expired, or its worker died."""
+    released, worn = _worn(engine.partitions[lease.partition_id], lease, lease.open_rows())
+    nothing = released[:0]
+    why = [TOO_OFTEN] * len(worn)
+    dead = pack(worn)
+    return Settled(lease.partition_id, lease.number, pack(nothing), pack(released), dead, why, dead, is_lost=True)
+
+
+def expire(engine: Engine, now: float) -> None:
+    """End the leases whose time is up, each as a change of its own."""
+    for lease in engine.leases.overdue(now):
+        engine.commit(let_go(engine, lease))
+
+
+def extend(engine: Engine, name: str, token: str, length_s: float) -> Seen:
+    """The lease ends `length_s` from now. Raises ClaimNotFound, LeaseLost."""
+    lease = find(engine, name)
+    _check_token(lease, token)
+    if lease.is_closed:
+        raise LeaseLost(global_indexes=lease.indexes.tolist())
+    engine.commit(Extended(lease.partition_id, lease.number, length_s))
+    return seen(engine, lease)
+
+
+def seen(engine: Engine, lease: Lease) -> Seen:
+    """As it stands now."""
+    now, still = engine.clock(), len(lease.open_rows())
+    return Seen(lease, still, now - lease.began, max(0.0, lease.deadline - now) if still else 0.0)
+
+
+def get_claim(engine: Engine, name: str) -> Seen:
+    """Raises ClaimNotFound."""
+    return seen(engine, find(engine, name))
+
+
+def list_claims(engine: Engine, partition_id: str | None, task: str | None, worker: str | None) -> list[Seen]:
+    """Open claims, oldest first; None: any."""
+    wanted = (partition_id, task, worker)
+    return [
+        seen(engine, lease)
+        for lease in engine.leases.open.values()
+        if all(
+            want is None or want == has
+            for want, has in zip(wanted, (lease.partition_id, lease.task, lease.worker), strict=True)
+        )
+    ]
+
+
+def release_worker(engine: Engine, worker: str) -> tuple[int, list[str]]:
+    """(rows let go, claims) of a worker that died: one change for all."""
+    held = [lease for lease in engine.leases.open.values() if lease.worker == worker]
+    rows = sum(len(lease.open_rows()) for lease in held)
+    if held:
+        engine.commit(*(let_go(engine, lease) for lease in held))
+    return rows, [lease.claim_id for lease in held]
+
+
+def list_dead(engine: Engine, partition_id: str, task: str) -> tuple[Partition, list[Dead]]:
+    """Rows that are dead for a task, by index. Raises PartitionNotFound, PartitionCleared."""
+    partition = engine.get(partition_id)
+    known = partition.tasks.get(task)
+    if known is None or not known.reasons:
+        return partition, []
+    indexes = np.array(sorted(known.reasons), np.int64)
+    rows = partition.rows.locate(indexes)
+    keys = partition.keys_of(rows)
+    attempts = known.attempts_of(rows).tolist()
+    lines = zip(indexes.tolist(), keys, attempts, strict=True)
+    return partition, [Dead(index, key, known.reasons[index], times) for index, key, times in lines]

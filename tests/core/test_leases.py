@@ -1,0 +1,231 @@
+"""Leases and time, with a clock that moves when told: expiry, extension, restart, and the account of it all."""
+
+import numpy as np
+import pytest
+
+from core.batch import View
+from core.engine import Engine
+from core.errors import ClaimNotFound, LeaseLost
+from core.leases import REMEMBERED, Leases, claim_id, number_of
+from core.operations.claim import Claimed, Wanted, claim_now
+from core.operations.consumption import counts_of, reset_consumption
+from core.operations.delete import delete
+from core.operations.leases import Ack, ack, expire, extend, get_claim, list_dead, release_worker
+from core.operations.partitions import patch_partition
+from core.samplers import sampler
+from core.selection import Selector
+from tests.core.world import Book, Clock, add, new_engine, write
+from tests.model.compare import dump
+
+P = "p"
+
+
+def ready(rows: int) -> Engine:
+    engine = new_engine()
+    write(engine, P, add(engine, P, rows), ["n"])
+    return engine
+
+
+def lease(engine: Engine, rows: int = 1, length_s: float = 10.0, worker: str | None = None) -> Claimed | None:
+    wanted = Wanted("t", ("n",), rows, rows, 0, sampler("sequential", {}), View(("n",)), length_s, worker)
+    claimed = claim_now(engine, P, wanted)
+    return claimed if isinstance(claimed, Claimed) else None
+
+
+def rows_of(claimed: Claimed | None) -> list[int]:
+    assert claimed is not None
+    return claimed.batch.global_indexes.tolist()
+
+
+def at(engine: Engine, now: float) -> None:
+    """Time passes."""
+    assert isinstance(engine.clock, Clock)
+    engine.clock.now = now
+    expire(engine, now)
+
+
+def accept(claimed: Claimed | None, rows: list[int] | None = None) -> tuple[str, Ack]:
+    assert claimed is not None
+    assert claimed.lease is not None
+    return claimed.claim_id, Ack(claimed.lease.token, rows, (), ())
+
+
+def account(engine: Engine) -> tuple[int, int, int]:
+    counts = counts_of(engine.partitions[P], "t")
+    return counts.consumed, counts.leased, counts.dead
+
+
+def test_at_its_deadline_a_lease_ends_and_its_rows_go_out_again() -> None:
+    engine = ready(2)
+    first = lease(engine, 2)
+    at(engine, 9.9)
+    assert lease(engine) is None
+    at(engine, 10.0)
+    with pytest.raises(LeaseLost) as refused:
+        ack(engine, *accept(first))
+    assert refused.value.global_indexes == [0, 1]
+    second = lease(engine, 2)
+    assert rows_of(second) == [0, 1]
+    assert second is not None
+    assert second.lease is not None
+    assert second.lease.attempts.tolist() == [2, 2]
+
+
+def test_accepted_rows_stay_when_the_rest_expires() -> None:
+    engine = ready(3)
+    first = lease(engine, 3)
+    ack(engine, *accept(first, [1]))
+    at(engine, 10.0)
+    assert account(engine) == (1, 0, 0)
+    assert rows_of(lease(engine, 2)) == [0, 2]
+    assert ack(engine, *accept(first, [1])).accepted == 1
+
+
+def test_an_extension_counts_from_now() -> None:
+    engine = ready(1)
+    first = lease(engine)
+    assert first is not None
+    assert first.lease is not None
+    at(engine, 8.0)
+    assert extend(engine, first.claim_id, first.lease.token, 10.0).expires_in_s == 10.0
+    at(engine, 17.9)
+    assert get_claim(engine, first.claim_id).open == 1
+    at(engine, 18.0)
+    assert get_claim(engine, first.claim_id).open == 0
+    with pytest.raises(LeaseLost):
+        extend(engine, first.claim_id, first.lease.token, 10.0)
+
+
+def test_leases_end_in_the_order_of_their_deadlines() -> None:
+    engine = ready(3)
+    for length_s in (30.0, 10.0, 20.0):
+        lease(engine, 1, length_s)
+    assert engine.leases.due() == 10.0
+    at(engine, 25.0)
+    assert engine.leases.due() == 30.0
+    assert account(engine) == (0, 1, 0)
+
+
+def test_after_a_restart_each_live_lease_has_its_full_length_again() -> None:
+    engine, book = ready(4), Book()
+    first, second = lease(engine, 1), lease(engine, 1, 50.0)
+    ack(engine, *accept(lease(engine, 1)))
+    at(engine, 9.0)
+    book.take(engine)
+    replayed = book.replayed()
+    assert dump(replayed.partitions) == dump(engine.partitions)
+    assert sorted(replayed.leases.open) == sorted(engine.leases.open)
+    assert replayed.leases.due() == 10.0
+    at(replayed, 10.0)
+    with pytest.raises(LeaseLost):
+        ack(replayed, *accept(first))
+    assert ack(replayed, *accept(second)).accepted == 1
+    assert account(replayed) == (2, 0, 0)
+
+
+def test_a_row_that_is_never_accepted_is_dead_after_its_attempts() -> None:
+    engine = ready(1)
+    patch_partition(engine, P, None, None, 3)
+    for round_ in range(3):
+        assert lease(engine, 1) is not None
+        at(engine, 10.0 * (round_ + 1))
+    assert lease(engine, 1) is None
+    assert account(engine) == (0, 0, 1)
+    (dead,) = list_dead(engine, P, "t")[1]
+    assert (dead.global_index, dead.reason, dead.attempts) == (0, "max-attempts", 3)
+    assert reset_consumption(engine, P, "t")[0] == 1
+    assert rows_of(lease(engine, 1)) == [0]
+    assert list_dead(engine, P, "t")[1] == []
+
+
+def test_a_cleared_row_leaves_its_lease_and_the_others_stay() -> None:
+    engine = ready(3)
+    first = lease(engine, 3)
+    delete(engine, P, Selector([1]))
+    assert get_claim(engine, first.claim_id if first else "").open == 2
+    with pytest.raises(LeaseLost) as refused:
+        ack(engine, *accept(first, [0, 1, 2]))
+    assert refused.value.global_indexes == [1]
+    assert ack(engine, *accept(first)).accepted == 2
+    assert account(engine) == (2, 0, 0)
+
+
+def test_leases_outlive_the_closing_of_gaps() -> None:
+    engine = ready(3000)
+    held = lease(engine, 2)
+    delete(engine, P, Selector(list(range(2, 2990))))
+    assert len(engine.partitions[P].rows.live) < 100
+    assert ack(engine, *accept(held)).accepted == 2
+    assert rows_of(lease(engine, 10)) == list(range(2990, 3000))
+
+
+def test_a_dead_worker_lets_go_of_all_at_once() -> None:
+    engine = ready(3)
+    first, second = lease(engine, 1, 10.0, "w"), lease(engine, 1, 10.0, "w")
+    lease(engine, 1, 10.0, "other")
+    revision = engine.revision
+    assert release_worker(engine, "w") == (2, [one.claim_id for one in (first, second) if one])
+    assert engine.revision == revision + 1
+    assert account(engine) == (0, 1, 0)
+
+
+def test_the_last_closed_claims_are_remembered_and_older_ones_not() -> None:
+    engine = ready(REMEMBERED + 1)
+    first = lease(engine)
+    ack(engine, *accept(first))
+    for _ in range(REMEMBERED - 1):
+        ack(engine, *accept(lease(engine)))
+    assert ack(engine, *accept(first)).accepted == 1
+    ack(engine, *accept(lease(engine)))
+    with pytest.raises(ClaimNotFound):
+        ack(engine, *accept(first))
+    assert len(engine.leases.closed) == REMEMBERED
+
+
+def test_the_account_adds_up_whatever_happens() -> None:
+    engine, chance = ready(60), np.random.default_rng(7)
+    held: list[Claimed] = []
+    now = 0.0
+    for _ in range(400):
+        what = chance.integers(0, 5)
+        claimed = lease(engine, int(chance.integers(1, 5)), float(chance.integers(1, 9))) if what < 2 else None
+        if claimed is not None:
+            held.append(claimed)
+        elif what == 2 and held:
+            _try_ack(engine, held.pop(int(chance.integers(0, len(held)))), chance)
+        elif what == 3:
+            now += float(chance.integers(0, 4))
+            at(engine, now)
+        elif what == 4:
+            delete(engine, P, Selector([int(chance.integers(0, 60))]))
+        _check(engine)
+
+
+def _try_ack(engine: Engine, claimed: Claimed, chance: np.random.Generator) -> None:
+    rows = claimed.batch.global_indexes.tolist()
+    cut = int(chance.integers(0, len(rows) + 1))
+    assert claimed.lease is not None
+    try:
+        ack(engine, claimed.claim_id, Ack(claimed.lease.token, rows[:cut], rows[cut:], ()))
+    except LeaseLost:
+        return
+
+
+def _check(engine: Engine) -> None:
+    partition = engine.partitions[P]
+    task = partition.tasks.get("t")
+    if task is None:
+        return
+    live = partition.rows.live.astype(bool)
+    states = np.bincount(task.state[live], minlength=4).tolist()
+    assert states[1:] == [task.consumed_live, task.leased, task.dead]
+    open_rows = [index for one in engine.leases.open.values() for index in one.open_rows().tolist()]
+    assert len(set(open_rows)) == len(open_rows) == task.leased
+    waiting = partition.supply("t", ("n",)).ready.count
+    assert waiting + task.leased + task.consumed_live + task.dead == partition.rows.live_count
+
+
+def test_a_claim_id_is_its_number_written_one_way() -> None:
+    assert [number_of(claim_id(number)) for number in (1, 255, 2**40)] == [1, 255, 2**40]
+    assert [number_of(text) for text in ("c01", "cFF", "c-1", "c", "x1", "c 1", "")] == [None] * 7
+    assert Leases().find("c1") is None
