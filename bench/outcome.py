@@ -43,8 +43,10 @@ class Case:
     compares: bool = False
 
 
-def at_least(row: str, least: float, value: float, theirs: str, ours: str) -> Line:
-    """Judge `value`, how many times better ours is."""
+def at_least(row: str, least: float | None, value: float, theirs: str, ours: str) -> Line:
+    """Judge `value`, how many times better ours is; without `least` only tell it."""
+    if least is None:
+        return Line(row, theirs, ours, round(value, 2))
     state: State = "met" if value >= least else "NOT MET"
     return Line(row, theirs, ours, round(value, 2), f">= {least:g} x", state)
 

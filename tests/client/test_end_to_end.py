@@ -21,6 +21,7 @@ from batchmeta import (
     FieldNotFound,
     InvalidRequest,
     KeyNotFound,
+    LeaseLost,
     PartitionCleared,
     PartitionConflict,
     PartitionNotFound,
@@ -242,3 +243,26 @@ def test_a_large_read_comes_in_pages_and_as_one_batch(client: Client, name: str)
     batch = client.read(name, include=[])
     assert batch.size == 65_546
     assert len(set(batch.global_indexes)) == batch.size
+
+
+@pytest.mark.asyncio
+async def test_a_lease_from_the_claim_to_its_end(server_url: str) -> None:
+    async with AsyncClient(server_url) as client:
+        await client.produce("leased", {"n": {"dtype": "int64", "shape": []}}, keys=["a", "b", "c"], create=True)
+        claim = await client.claim("leased", "t", ["n"], 3, lease_s=60, worker="w")
+        assert claim.claim_id is not None
+        assert claim.token is not None
+        assert claim.attempts == [1, 1, 1]
+        first, second, third = claim.batch.global_indexes
+        assert [held.claim_id for held in await client.open_claims(worker="w")] == [claim.claim_id]
+        assert (await client.extend(claim.claim_id, claim.token, 600)).open == 3
+        done = await client.ack(claim.claim_id, claim.token, accept=[first], release=[second], reject={third: "empty"})
+        assert (done.accepted, done.released, done.rejected, done.open) == (1, 1, 1, 0)
+        assert [(row.key, row.reason) for row in await client.dead("leased", "t")] == [("c", "empty")]
+        assert (await client.seen_claim(claim.claim_id)).open == 0
+        with pytest.raises(LeaseLost) as lost:
+            await client.ack(claim.claim_id, claim.token, accept=[second])
+        assert lost.value.global_indexes == (second,)
+        assert (await client.seal("leased")).state == "sealed"
+        assert (await client.explain("leased", "t", ["n"], 8)).ready == 1
+        assert (await client.claim("leased", "t", ["n"], 8)).batch.keys == ["b"]

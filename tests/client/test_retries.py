@@ -27,6 +27,15 @@ AGAIN: dict[str, Run] = {
     "keys": lambda c: c.keys("p"),
     "consumption": lambda c: c.consumption("p", "t"),
     "server": lambda c: c.server(),
+    "patch_partition": lambda c: c.patch_partition("p", max_samples=1),
+    "seal": lambda c: c.seal("p"),
+    "explain": lambda c: c.explain("p", "t", ["x"], 1),
+    "ack": lambda c: c.ack("c1", "token"),
+    "extend": lambda c: c.extend("c1", "token", 5.0),
+    "open_claims": lambda c: c.open_claims(),
+    "seen_claim": lambda c: c.seen_claim("c1"),
+    "dead": lambda c: c.dead("p", "t"),
+    "release_worker": lambda c: c.release_worker("w"),
 }
 ONCE: dict[str, Run] = {
     "insert by count": lambda c: c.insert("p", count=1),

@@ -14,12 +14,13 @@ from core.arrays import pack, unpack
 from core.batch import View
 from core.cells import Const
 from core.engine import _APPLY, Engine
-from core.events import AnyEvent, Change, Declared, Event, Settings
+from core.events import AnyEvent, Change, Declared, Event, Limits, Settings
 from core.forms import FieldForm, to_bytes
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.consumption import reset_consumption
 from core.operations.delete import delete
-from core.operations.partitions import delete_partition, put_partition
+from core.operations.leases import Ack, ack, extend
+from core.operations.partitions import delete_partition, patch_partition, put_partition, seal_partition
 from core.operations.produce import RowWrite, patch_backend_meta, patch_custom_meta, produce
 from core.samplers import Sequential
 from core.selection import Selector
@@ -49,6 +50,12 @@ SAMPLES: list[AnyEvent] = [
     events.Cleared("p", INDEXES),
     events.Consumed("p", "task", INDEXES),
     events.Reset("p", "task"),
+    events.Limited("p", Limits(None, 2**40, 5)),
+    events.Sealed("p", 512),
+    events.Leased("p", "task", INDEXES, 2**40, "token", None, 0.5, 8),
+    events.Leased("p", "task", INDEXES, 3, "token", "w", 600.0, 1),
+    events.Settled("p", 3, INDEXES, b"", INDEXES, ["empty", "max-attempts"], b"", is_lost=True),
+    events.Extended("p", 3, 86_400.0),
 ]
 
 
@@ -74,7 +81,7 @@ def test_every_type_is_in_the_union_in_the_engines_table_and_in_these_tests() ->
     types = all_types(Event)
     assert types == set(get_args(AnyEvent))
     assert types == {type(event) for event in SAMPLES}
-    assert types == _APPLY.keys() | {events.PartitionMade, events.PartitionDeleted}
+    assert types == _APPLY.keys() | {events.PartitionMade, events.PartitionDeleted, events.Extended}
 
 
 def life() -> Engine:
@@ -89,6 +96,13 @@ def life() -> Engine:
     patch_backend_meta(engine, "p", RowWrite(keys[1:]), {"o": Const(b'"moved"')})
     assert isinstance(claim_now(engine, "p", Wanted("t", ("f",), 2, 1, 0, Sequential(), View())), Claimed)
     reset_consumption(engine, "p", "t")
+    patch_partition(engine, "p", None, 8, None)
+    leased = claim_now(engine, "p", Wanted("t", ("f",), 2, 1, 0, Sequential(), View(), 5.0))
+    assert isinstance(leased, Claimed)
+    assert leased.lease is not None
+    extend(engine, leased.claim_id, leased.lease.token, 9.0)
+    ack(engine, leased.claim_id, Ack(leased.lease.token, keys[:1], (), [(keys[1], "empty")]))
+    seal_partition(engine, "p")
     delete(engine, "p", Selector(indexes=keys[:1]))
     add(engine, "gone")
     delete_partition(engine, "gone", None)

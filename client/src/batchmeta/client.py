@@ -77,7 +77,13 @@ class Client(BlockingBase):
         """
         return self._run(self._aio.seal(partition_id))
 
-    def partition(self, partition_id: str, *, revision: int | None = None, wait_s: float = 0.0) -> replies.Partition:
+    def partition(
+        self,
+        partition_id: str,
+        *,
+        revision: int | None = None,
+        wait_s: float = 0.0,
+    ) -> replies.Partition:
         """Settings, counts, fields and tasks of a partition. Raises PartitionNotFound, PartitionCleared.
 
         With `revision`, waits up to `wait_s` (0 to 60 seconds) until the partition is past it.

@@ -60,7 +60,11 @@ class PartitionCalls(Base):
         return await self._answer(call, replies.Partition)
 
     async def partition(
-        self, partition_id: str, *, revision: int | None = None, wait_s: float = 0.0
+        self,
+        partition_id: str,
+        *,
+        revision: int | None = None,
+        wait_s: float = 0.0,
     ) -> replies.Partition:
         """Settings, counts, fields and tasks of a partition. Raises PartitionNotFound, PartitionCleared.
 
