@@ -80,10 +80,7 @@ class Cut:
         return encode.members((f.quoted, self._cells(f)) for f in self.fields)
 
     def _cells(self, fld: Field) -> bytes:
-        cells = fld.backend.at(self._at, self.has(fld))
-        if isinstance(cells, bytes):
-            return encode.constant(cells, len(self.rows), self.expand)
-        return encode.column(cells, self.expand)
+        return fld.backend.column(self._at, len(self.rows), self.has(fld), self.expand)
 
     def field_schema(self, compact: bool) -> bytes:
         """Per field its schema; shapes only where the field is ragged."""

@@ -31,6 +31,15 @@ def column(values: Sequence[bytes], expand: bool) -> bytes:
     return b"[" + b",".join(values) + b"]"
 
 
+def folded(column: bytes, rows: int, is_even: bool, expand: bool) -> bytes:
+    """An array of cells as a column: `{"const": v}` where two or more are the same. `is_even`: all of one length."""
+    step = (len(column) - 1) // rows if rows else 0
+    may_be = is_even and rows > 1 and not expand and column[1:step] == column[-step:-1]
+    if may_be and column[1 + step : -1] == column[1 : -1 - step]:
+        return constant(column[1:step], rows, expand)
+    return column
+
+
 def status(values: Bits) -> bytes:
     """An array of 0 and 1."""
     if len(values) and np.count_nonzero(values) == len(values):
@@ -83,4 +92,6 @@ def _lengths(values: Sizes, flat: bool) -> bytes:
 
 def members(named: Iterable[tuple[bytes, bytes]]) -> bytes:
     """A JSON object of `"name":` and value."""
-    return b"{" + b",".join([name + value for name, value in named]) + b"}"
+    parts = [part for name, value in named for part in (b",", name, value)]
+    parts[:1] = [b"{"]
+    return b"".join([*parts, b"}"])

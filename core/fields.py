@@ -8,7 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import orjson
 
-from .arrays import Bits, Cells, Ints, filled, grown
+from . import encode
+from .arena import Arena
+from .arrays import Bits, Ints
 from .cells import NULL
 from .errors import DtypeConflict, KindConflict
 from .events import Declared
@@ -24,7 +26,7 @@ class CellColumn:
 
     def __init__(self) -> None:
         self.const: bytes = NULL
-        self.cells: Cells | None = None
+        self.cells: Arena | None = None
 
     @property
     def constant(self) -> bytes | None:
@@ -43,37 +45,47 @@ class CellColumn:
         if self.cells is None:
             self.spread(holders(), capacity)
         assert self.cells is not None  # noqa: S101  (for the type checker: spread has just made it)
-        self.cells[rows] = value
+        self.cells.put(rows, value)
 
     def spread(self, holders: Ints, capacity: int) -> None:
         """From a constant to a column."""
         if self.cells is None:
-            self.cells = filled(capacity, NULL, object)
-            self.cells[holders] = self.const
+            self.cells = Arena(capacity)
+            self.cells.put(holders, self.const)
 
     def recorded(self) -> Ints:
         """Rows with a cell of their own that is not null."""
-        return np.empty(0, np.int64) if self.cells is None else np.flatnonzero(self.cells != NULL)
+        return np.empty(0, np.int64) if self.cells is None else self.cells.recorded()
 
     def resize(self, capacity: int) -> None:
         if self.cells is not None:
-            self.cells = grown(self.cells, capacity, NULL)
+            self.cells.resize(capacity)
 
     def keep(self, rows: Ints, capacity: int) -> None:
         if self.cells is not None:
-            self.cells = grown(self.cells[rows], capacity, NULL)
+            self.cells.keep(rows, capacity)
 
     def clear(self, rows: Ints) -> None:
         if self.cells is not None:
-            self.cells[rows] = NULL
+            self.cells.clear(rows)
 
     def at(self, rows: slice | Ints, has: Bits | None) -> bytes | list[bytes]:
         """The cells of `rows`; `has` says which rows have the field (None: all)."""
         if self.cells is not None:
-            return self.cells[rows].tolist()  # type: ignore[no-any-return]
+            return self.cells.cells(rows)
         if has is None or self.const == NULL:
             return self.const
         return np.array([NULL, self.const], object)[has].tolist()  # type: ignore[no-any-return]
+
+    def column(self, rows: slice | Ints, count: int, has: Bits | None, expand: bool) -> bytes:
+        """The cells of `rows`, `count` of them, as a JSON column."""
+        if self.cells is not None:
+            column, is_even = self.cells.column(rows)
+            return encode.folded(column, count, is_even, expand)
+        found = self.at(rows, has)
+        if isinstance(found, bytes):
+            return encode.constant(found, count, expand)
+        return encode.column(found, expand)
 
 
 class Field:

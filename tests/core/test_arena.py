@@ -1,0 +1,88 @@
+"""Cells in one buffer are the cells of a plain list, however they were written, replaced, cleared and moved."""
+
+import json
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core import arena, encode
+from core.arena import Arena
+from core.cells import NULL
+
+ROWS = 12
+cells = st.sampled_from([NULL, b"1", b"22", b'"a1,"', b'{"x":[1,2]}', b'"' + b"y" * 40 + b'"', b"[]"])
+some = st.lists(st.integers(0, ROWS - 1), min_size=1, max_size=ROWS, unique=True)
+steps = st.one_of(
+    st.tuples(st.just("one"), some, cells),
+    st.tuples(st.just("each"), some, st.lists(cells, min_size=ROWS, max_size=ROWS)),
+    st.tuples(st.just("clear"), some, st.none()),
+    st.tuples(st.just("keep"), st.permutations(range(ROWS)), st.none()),
+)
+
+
+def walk(path: list[tuple[str, list[int], object]]) -> tuple[Arena, list[bytes]]:
+    kept, plain = Arena(ROWS), [NULL] * ROWS
+    for verb, rows, value in path:
+        places = np.array(rows, np.int64)
+        if verb == "keep":
+            kept.keep(places, ROWS)
+            plain = [plain[row] for row in rows]
+        elif verb == "clear":
+            kept.clear(places)
+        else:
+            given_cells = value if isinstance(value, bytes) else list(value)[: len(rows)]  # type: ignore[call-overload]
+            kept.put(places, given_cells)
+        for at, row in enumerate(rows if verb in ("one", "each", "clear") else ()):
+            plain[row] = NULL if verb == "clear" else value if verb == "one" else value[at]  # type: ignore[index, assignment]
+    return kept, plain
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.lists(steps, max_size=12), st.lists(st.integers(0, ROWS - 1), max_size=20), st.booleans())
+def test_it_reads_as_a_plain_list(path: list[tuple[str, list[int], object]], asked: list[int], expand: bool) -> None:
+    slack, arena.SLACK = arena.SLACK, 40  # so that it is written anew often
+    try:
+        kept, plain = walk(path)
+    finally:
+        arena.SLACK = slack
+    rows = np.array(asked, np.int64)
+    assert kept.cells(rows) == [plain[row] for row in asked]
+    assert kept.cells(slice(2, 9)) == plain[2:9]
+    assert kept.recorded().tolist() == [row for row, cell in enumerate(plain) if cell != NULL]
+    for chosen, meant in ((rows, [plain[row] for row in asked]), (slice(0, ROWS), plain)):
+        text, is_even = kept.column(chosen)
+        assert text == b"[" + b",".join(meant) + b"]"
+        assert encode.folded(text, len(meant), is_even, expand) == encode.column(meant, expand)
+
+
+def test_cells_that_only_look_alike_are_no_constant() -> None:
+    kept = Arena(2)
+    kept.put(np.arange(2), [b"1", b'"a1,"'])
+    assert json.loads(encode.folded(*_column(kept, 2), False)) == [1, "a1,"]
+
+
+def _column(kept: Arena, rows: int) -> tuple[bytes, int, bool]:
+    text, is_even = kept.column(slice(0, rows))
+    return text, rows, is_even
+
+
+def test_what_was_replaced_is_given_back() -> None:
+    kept = Arena(64)
+    rows = np.arange(64)
+    for number in range(200):
+        kept.put(rows, [b'{"at":%d}' % (number * 1000 + row) for row in range(64)])
+        kept.put(rows[:1], b'"' + b"z" * 5000 + b'"')
+    assert len(kept.text) < 200_000
+    kept.clear(rows)
+    kept.keep(rows, 64)
+    assert kept.text == b"null,"
+
+
+def test_a_cell_of_many_rows_stands_once() -> None:
+    kept = Arena(1000)
+    kept.put(np.arange(1000), b'"' + b"x" * 4000 + b'"')
+    assert len(kept.text) < 4100
+    kept.keep(np.arange(1000), 1000)
+    assert len(kept.text) < 4100
+    assert kept.cells(slice(998, 1000)) == [b'"' + b"x" * 4000 + b'"'] * 2
