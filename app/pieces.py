@@ -30,7 +30,10 @@ class Pieces(Generic[T]):
         """The Struct. Raises msgspec.DecodeError, ValidationError."""
         if body.lstrip()[:1] != b"{":
             return self._whole.decode(body)  # which says what is wrong
-        parts = _members.decode(body)
+        try:
+            parts = _members.decode(body)
+        except RecursionError:
+            return self._whole.decode(body)  # which says where
         if not parts.keys() <= self._decoders.keys():
             unknown = next(name for name in parts if name not in self._decoders)
             raise PieceError(f"Object contains unknown field `{unknown}`")

@@ -2,6 +2,7 @@
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import AckClaim, Empty, ExtendClaim, ListClaims
+from core.intake import check_name
 from core.operations import leases
 from core.operations.leases import Ack
 
@@ -63,6 +64,9 @@ async def extend(call: Incoming, body: ExtendClaim) -> Reply:
 @routes.route("GET", "/v1/claims", ListClaims, {200: replies.ClaimList}, reply_example={"claims": [_SEEN]})
 async def list_claims(call: Incoming, query: ListClaims) -> Reply:
     """Open claims with a lease, oldest first: of a partition, a task, a worker where named."""
+    for member in ("partition_id", "task", "worker"):
+        if (name := getattr(query, member)) is not None:
+            check_name(name, f"query.{member}")
     return await call.engine(leases.list_claims, render.claims, query.partition_id, query.task, query.worker)
 
 

@@ -5,6 +5,7 @@ import msgspec
 from batchmeta.wire import replies
 from batchmeta.wire.requests import Claim, ConsumptionQuery, Empty, Sampler
 from core import samplers
+from core.intake import check_name
 from core.operations import claim as operations
 from core.operations import consumption, leases
 
@@ -86,6 +87,8 @@ async def explain(call: Incoming, body: Claim) -> Reply:
 
 
 def _wanted(call: Incoming, body: Claim) -> operations.Wanted:
+    if body.worker is not None:
+        check_name(body.worker, "body.worker")
     return operations.Wanted(
         task=call.task,
         fields=tuple(body.fields),

@@ -135,9 +135,11 @@ CLAIMS = [
     (claim(sampler={"name": "grpo_group", "n_samples_per_prompt": 2}), Q, "multiple"),
     (claim(sampler={"name": "random"}), Q, "no sampler"),
     (claim(where=[{"path": "n", "op": ">", "value": 0}]), Q, "where"),
-    (claim(ack="explicit"), Q, "ack"),
+    (claim(ack="never"), Q, "ack"),
     (claim(lease_s=60), Q, "lease_s"),
-    (claim(worker="w"), Q, "worker"),
+    (claim(ack="explicit", lease_s=86_401), Q, "lease_s"),
+    (claim(worker="a/b"), Q, "worker"),
+    (claim(worker=""), Q, "worker"),
 ]
 READS = [
     ({"global_indexes": [0], "keys": ["a"]}, Q, "not both"),
@@ -157,7 +159,7 @@ READS = [
 ]
 OTHERS = [
     ("PATCH", "custom-meta", {"keys": ["a"]}, Q, "custom_meta"),
-    ("PATCH", "custom-meta", {"keys": ["a"], "custom_meta": [{}], "if_revision": 1}, Q, "if_revision"),
+    ("PATCH", "custom-meta", {"keys": ["a"], "custom_meta": [{}], "if_revision": -1}, Q, "if_revision"),
     ("PATCH", "custom-meta", {"keys": ["a"], "custom_meta": [{}], "ttl_s": 1}, Q, "ttl_s"),
     ("PATCH", "custom-meta", {"custom_meta": [{}]}, Q, "global_indexes or keys"),
     ("PATCH", "custom-meta", {"keys": ["a", "a"], "custom_meta": {"const": {}}}, "duplicate-keys", "twice"),
@@ -186,7 +188,7 @@ OTHERS = [
     ("GET", "keys?since_revision=1", None, Q, "since_revision"),
     ("GET", "keys?limit=10001", None, Q, "limit"),
     ("GET", "keys?limit=1&limit=2", None, Q, "twice"),
-    ("GET", "?revision=1", None, Q, "revision"),
+    ("GET", "?wait_s=1", None, Q, "revision"),
     ("GET", "tasks/t/consumption?counts_only=perhaps", None, Q, "counts_only"),
     ("POST", "samples?count=1", {"count": 1}, Q, "query.count", "body"),
     ("DELETE", "?force=true", None, Q, "force"),

@@ -39,7 +39,7 @@ def test_a_request_id_that_is_not_printable_ascii_is_replaced(api: Api, given: s
 def test_what_is_no_route_is_404_and_says_so(api: Api) -> None:
     refused(api.send("GET", "/v2/partitions"), 404, "route-not-found", "/v2/partitions", "/docs")
     refused(api.send("GET", "/v1/partitions/"), 404, "route-not-found")
-    refused(api.send("POST", f"{api.path}/seal", {}), 404, "route-not-found")
+    refused(api.send("POST", f"{api.path}/unseal", {}), 404, "route-not-found")
     refused(api.send("GET", "/v1/checkpoints"), 404, "route-not-found")
     refused(api.send("POST", f"{api.path}/clears", {}), 404, "route-not-found")
 
@@ -47,8 +47,8 @@ def test_what_is_no_route_is_404_and_says_so(api: Api) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "allow"),
     [
-        ("POST", "", "DELETE, GET, PUT"),
-        ("PATCH", "", "DELETE, GET, PUT"),
+        ("POST", "", "DELETE, GET, PATCH, PUT"),
+        ("PUT", "/seal", "POST"),
         ("DELETE", "/batch-meta", "GET, POST"),
         ("PUT", "/backend-meta", "GET, PATCH, POST"),
         ("GET", "/samples", "POST"),
@@ -186,7 +186,8 @@ def test_the_codes_and_statuses_are_the_contracts() -> None:
     }  # fmt: skip
     assert statuses == {
         "bad-request": 400, "forbidden": 403, "route-not-found": 404, "partition-not-found": 404,
-        "sample-not-found": 404, "key-not-found": 404, "field-not-found": 404, "method-not-allowed": 405,
+        "sample-not-found": 404, "key-not-found": 404, "field-not-found": 404, "claim-not-found": 404,
+        "method-not-allowed": 405, "partition-sealed": 409, "lease-lost": 409,
         "not-acceptable": 406, "partition-conflict": 409, "dtype-conflict": 409, "kind-conflict": 409,
         "group-conflict": 409, "partition-cleared": 410, "sample-cleared": 410, "precondition-failed": 412,
         "body-too-large": 413, "unsupported-media-type": 415, "invalid-request": 422, "duplicate-keys": 422,
