@@ -22,6 +22,7 @@ from batchmeta.wire.requests import Request as WireRequest
 from core.errors import Refused
 from core.intake import check_name
 
+from . import keys
 from .errors import EdgeRefused, edge_refused, refused
 from .incoming import Incoming, Reply
 from .pieces import Pieces
@@ -50,6 +51,7 @@ class Operation:
     example: Any
     reply_example: Any
     has_etag: bool
+    changes: bool
     endpoint: "Endpoint"
 
 
@@ -77,7 +79,8 @@ class Endpoint:
             check_name(value, f"path.{name}")
         _check_accept(call.header("accept"))
         if self._changes:
-            _check_headers(call)
+            key = call.header("idempotency-key")
+            call.key = None if key is None else keys.checked(key)
         return await self._function(call, await self._decode(call))
 
 
@@ -111,7 +114,7 @@ class Routes:
             self.operations.append(
                 Operation(
                     method, path, function.__name__, self.tag, summary.strip().rstrip("."), _dedent(description),
-                    takes, replies, errors, example, reply_example, has_etag,
+                    takes, replies, errors, example, reply_example, has_etag, changes,
                     Endpoint(function, decode, changes),
                 )
             )  # fmt: skip
@@ -137,16 +140,6 @@ def _accepts_json(accept: str) -> bool:
     return bool({"*/*", "application/*", _JSON} & set(wanted))
 
 
-def _check_headers(call: Incoming) -> None:
-    """A promise that is not kept yet must not look as if it were."""
-    if call.header("idempotency-key") is not None:
-        raise EdgeRefused(
-            "invalid-request",
-            "header Idempotency-Key: not honoured yet, so this call would not be safe to send twice: leave it out",
-            [("header.Idempotency-Key", "leave it out: it is not honoured yet")],
-        )
-
-
 def _body_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
     decoder, pieces = msgspec.json.Decoder(takes), Pieces(takes)
 
@@ -159,11 +152,16 @@ def _body_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
                 "unsupported-media-type", f"send Content-Type: {_JSON} (curl --json '…' does), and a JSON body"
             )
         if len(body) < LARGE:
-            return explained(lambda: decoder.decode(body or b"{}"), "body")
+            return _decoded(call, decoder.decode, body)
         beside = asyncio.get_running_loop().run_in_executor
-        return await beside(call.edge.decoding, explained, lambda: pieces.decode(body), "body")
+        return await beside(call.edge.decoding, _decoded, call, pieces.decode, body)
 
     return decode
+
+
+def _decoded(call: Incoming, decode: Callable[[bytes], T], body: bytes) -> T:
+    call.identify(body)
+    return explained(lambda: decode(body or b"{}"), "body")
 
 
 def _query_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
@@ -174,6 +172,7 @@ def _query_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
             raise invalid("query", "names a parameter twice: give each once, lists separated by commas")
         if await call.body():
             raise invalid("body", f"a {call.method} takes no body: use query parameters")
+        call.identify(b"")
         query = explained(lambda: msgspec.convert(dict(items), takes, strict=False), "query")
         for name in names:
             if getattr(query, name) is None:  # a text that converts to null

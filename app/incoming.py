@@ -1,4 +1,6 @@
-"""One request as a route sees it, and its reply. Bodies are measured as they stream; waiting calls watch for leave."""
+"""One request as a route sees it, and its reply. Bodies are measured as they stream; waiting calls watch for leave;
+a call with a key is handed on with it.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -12,10 +14,13 @@ from starlette.types import Receive, Scope
 
 from core.engine import Engine
 from core.errors import TooManyWaiting
+from core.events import Kept
 from core.executor import Executor
+from core.idempotency import Keyed
 from core.parked import Parked
 
 from .errors import EdgeRefused
+from .keys import keyed
 from .settings import Settings
 
 P = ParamSpec("P")
@@ -30,17 +35,24 @@ def names(request_id: str, executor: Executor) -> list[tuple[bytes, bytes]]:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Status and body bytes, made in the engine's thread; a GET's with an `etag` may be kept and revalidated."""
+    """Status and body bytes, made in the engine's thread; a GET's with an `etag` may be cached and revalidated.
+
+    `keep`: the same key gets it again; `replayed`: this is such a one.
+    """
 
     status: int
     body: bytes
     etag: str | None = None
+    keep: bool = True
+    replayed: bool = False
 
     async def send(self, call: "Incoming") -> None:
         """Over ASGI, past the layers around the router: they have nothing to add to it."""
         headers = [*call.names(), (b"content-length", b"%d" % len(self.body))]
         if self.status != 304:
             headers.append((b"content-type", b"application/json"))
+        if self.replayed:
+            headers.append((b"idempotency-replayed", b"true"))
         if self.etag is not None:
             headers.append((b"etag", self.etag.encode("latin-1")))
         if self.etag is not None and call.method == "GET":
@@ -68,13 +80,15 @@ class Edge:
 
 
 class Incoming:
-    """A request on its way to the engine."""
+    """A request on its way to the engine. `key`: the Idempotency-Key of a call that changes something."""
 
-    __slots__ = ("_receive", "edge", "scope")
+    __slots__ = ("_keyed", "_receive", "edge", "key", "scope")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.scope, self._receive = scope, receive
         self.edge: Edge = scope["app"].state.edge
+        self.key: str | None = None
+        self._keyed: Keyed | None = None
 
     @property
     def method(self) -> str:
@@ -153,12 +167,25 @@ class Incoming:
     def _too_large(self, most: int) -> EdgeRefused:
         return EdgeRefused("body-too-large", f"a body may have {most} bytes (limits.max_body_bytes): send fewer rows")
 
+    def identify(self, body: bytes) -> None:
+        """The body is whole: from here on a key stands for this request and no other."""
+        if self.key is not None:
+            self._keyed = keyed(self.key, self.method, self.scope["path"], self.scope["query_string"], body)
+
     def engine(
         self, operation: Callable[Concatenate[Engine, P], R], render: Callable[[R], Reply],
         *args: P.args, **kwargs: P.kwargs,
     ) -> "asyncio.Future[Reply]":  # fmt: skip
         """Run an operation in the engine's thread; its reply is rendered there. To be awaited."""
-        return self.edge.executor.submit(operation, render, *args, **kwargs)
+        return self._submit(operation, render, *args, **kwargs)
+
+    def _submit(
+        self, operation: Callable[Concatenate[Engine, P], R | Parked[R]], render: Callable[[R], Reply],
+        *args: P.args, **kwargs: P.kwargs,
+    ) -> "asyncio.Future[Reply]":  # fmt: skip
+        if self._keyed is None:
+            return self.edge.executor.submit(operation, render, *args, **kwargs)
+        return self.edge.executor.submit_keyed(self._keyed, _replayed, operation, render, *args, **kwargs)
 
     async def waiting_engine(
         self, operation: Callable[Concatenate[Engine, P], R | Parked[R]], render: Callable[[R], Reply],
@@ -171,7 +198,7 @@ class Incoming:
             raise TooManyWaiting
         waiting[client] = waiting.get(client, 0) + 1
         try:
-            return await self._unless_gone(self.edge.executor.submit(operation, render, *args, **kwargs))
+            return await self._unless_gone(self._submit(operation, render, *args, **kwargs))
         finally:
             waiting[client] -= 1
             if not waiting[client]:
@@ -193,3 +220,7 @@ class Incoming:
     async def _gone(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
+
+
+def _replayed(kept: Kept) -> Reply:
+    return Reply(kept.status, kept.body, kept.etag, replayed=True)

@@ -9,6 +9,7 @@ from batchmeta.wire import PROBLEMS
 from batchmeta.wire.replies import Problem
 from batchmeta.wire.requests import Empty
 
+from . import keys
 from .contract import Operation
 from .version import VERSION
 
@@ -23,16 +24,30 @@ _ALWAYS = (
     "journal-unavailable",
 )
 _BODY = ("body-too-large", "unsupported-media-type")
+_KEYED = ("idempotency-mismatch", "idempotency-in-flight")
 _DESCRIPTION = """The control plane of a post-training relay: which samples x fields are produced, which task has
 consumed
 what, what each field looks like, and where each cell's bytes lie. Tensor data never passes through this service.
 
-Errors are RFC 9457 problems with a stable `code`. Every reply carries `X-Request-ID` and `X-Epoch`."""
+Errors are RFC 9457 problems with a stable `code`. Every reply carries `X-Request-ID` and `X-Epoch`. A call that
+changes something may carry an `Idempotency-Key`: sent again, it changes nothing more and gets the first reply."""
 _PATH_PARAMETERS = {
     "partition_id": ("Name of the partition", "train@step_0"),
     "task": ("Name of the consumer", "actor_update"),
     "claim_id": ("Id of a claim", "c3"),
     "worker": ("Name of a worker, as its claims give it", "actor-0"),
+}
+
+_KEY = {
+    "name": keys.NAME, "in": "header", "required": False,
+    "description": "Made anew for each call and sent again with it: the change is made once, its reply comes again",
+    "schema": {"type": "string", "minLength": 1, "maxLength": keys.MAX_LENGTH, "pattern": keys.PATTERN},
+    "example": "6f1c2f0e9d8b4c55a2f7b0f4f3a1d7c9",
+}  # fmt: skip
+_REPLAYED = {
+    "description": "This is the reply to an earlier call with this Idempotency-Key",
+    "required": False,
+    "schema": {"type": "string", "enum": ["true"]},
 }
 
 
@@ -104,6 +119,10 @@ def _not_null(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _header_parameters(op: Operation) -> list[dict[str, Any]]:
+    return [*_etag_parameters(op), *([_KEY] if op.changes else [])]
+
+
+def _etag_parameters(op: Operation) -> list[dict[str, Any]]:
     if not (op.has_etag and op.method == "GET") and op.operation_id != "delete_partition":
         return []
     name = "If-None-Match" if op.operation_id == "get_batch_meta" else "If-Match"
@@ -125,6 +144,8 @@ def _replies(op: Operation, by_type: Mapping[type, Any]) -> dict[str, Any]:
         example = op.reply_example[status] if several else op.reply_example
         content = {"application/json": {"schema": by_type[kind], "example": example}}
         out[str(status)] = {"description": (kind.__doc__ or op.summary).splitlines()[0], "content": content}
+        if op.changes:
+            out[str(status)]["headers"] = {"Idempotency-Replayed": _REPLAYED}
     if op.operation_id == "get_batch_meta":
         out["304"] = {"description": "Not changed since the tag in If-None-Match"}
     return out
@@ -132,6 +153,7 @@ def _replies(op: Operation, by_type: Mapping[type, Any]) -> dict[str, Any]:
 
 def _problems(op: Operation, by_type: Mapping[type, Any]) -> dict[str, Any]:
     codes = {*op.errors, *_ALWAYS, *(_BODY if op.method not in ("GET", "DELETE") else ("body-too-large",))}
+    codes |= {*_KEYED} if op.changes else set()
     by_status: dict[int, list[str]] = {}
     for code in sorted(codes):
         by_status.setdefault(PROBLEMS[code].status, []).append(code)

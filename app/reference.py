@@ -78,7 +78,11 @@ def _samplers() -> str:
 def _api() -> str:
     intro = (
         "# API\n\nThe same as a server's `/docs` and [openapi.json](openapi.json). Bodies are JSON. A *column* "
-        'is an array with one value per sample, or `{"const": v}`.\n'
+        'is an array with one value per sample, or `{"const": v}`.\n\n'
+        "Every call that changes something takes `Idempotency-Key` (1 to 200 printable ASCII characters, made anew for "
+        "each call). Sent again with it, the same request changes nothing more and gets the first reply, byte for "
+        "byte, with `Idempotency-Replayed: true`, also after a restart; another request under the key is refused with "
+        "`idempotency-mismatch`; while the first is on its way, with `idempotency-in-flight`.\n"
     )
     parts = [intro]
     for routes in ALL:

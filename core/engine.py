@@ -21,6 +21,7 @@ from .events import (
     Extended,
     Grouped,
     Inserted,
+    Kept,
     Leased,
     Limited,
     PartitionMade,
@@ -31,6 +32,7 @@ from .events import (
     Settled,
 )
 from .forms import Memo
+from .idempotency import KeptReplies
 from .intake import Said
 from .leases import Leases
 from .partition import Partition
@@ -55,9 +57,10 @@ _APPLY: dict[type, Callable[[Partition, Any], Any]] = {
 
 
 class Engine:
-    """Partitions, the index and revision counters, and the changes not yet journaled.
+    """Partitions, the index and revision counters, replies kept by key, and the changes not yet journaled.
 
-    `clock` gives monotonic seconds (deadlines), `wall` Unix seconds (created_at), `token` what a lease is proven by.
+    `clock` gives monotonic seconds (deadlines), `wall` Unix seconds (created_at), `token` what a lease is proven by;
+    `replies` says how many are kept.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class Engine:
         device: torch.device | None = None,
         max_cell_bytes: int = 65_536,
         token: Callable[[], str] = secrets.token_hex,
+        replies: KeptReplies | None = None,
     ) -> None:
         self.clock, self.wall, self.token = clock, wall, token
         self.device = device or torch.device("cpu")
@@ -75,6 +79,7 @@ class Engine:
         self.partitions: dict[str, Partition] = {}
         self.deleted: dict[str, int] = {}
         self.leases = Leases()
+        self.replies = KeptReplies() if replies is None else replies
         self.next_index = 0
         self.revision = 0
         self.epoch = 1
@@ -110,9 +115,17 @@ class Engine:
         self.log.append(change)
         return change.revision
 
+    def keep(self, reply: Kept, since: int) -> None:
+        """The reply to the call that began at revision `since`: in one change with its events, if it had any."""
+        events = self.log.pop().events if self.revision > since else []
+        self.log.append(Change(self.revision, events, reply))
+        self.replies.put(reply)
+
     def apply(self, change: Change) -> None:
         """What `commit` and replay share."""
         self.revision = change.revision
+        if change.kept is not None:
+            self.replies.put(change.kept)
         for event in change.events:
             self.changed.add(event.partition)
             self._apply(event)

@@ -1,9 +1,10 @@
 """Why a call is refused, as one tree. A docstring is the default detail; `code` the stable name (api.md section 12).
 
 Refused                       nothing changed; the caller can do something about it
-├── Invalid                   DuplicateKeys, DuplicateIndexes
+├── Invalid                   DuplicateKeys, DuplicateIndexes, IdempotencyMismatch
 ├── NotFound                  PartitionNotFound, SampleNotFound, KeyNotFound, FieldNotFound, ClaimNotFound
-├── Conflict                  PartitionConflict, PartitionSealed, DtypeConflict, KindConflict, GroupConflict, LeaseLost
+├── Conflict                  PartitionConflict, PartitionSealed, DtypeConflict, KindConflict, GroupConflict, LeaseLost,
+│                             IdempotencyInFlight
 ├── Gone                      PartitionCleared, SampleCleared
 ├── PreconditionFailed
 ├── TooMany                   TooManySamples, TooManyWaiting
@@ -57,6 +58,12 @@ class DuplicateIndexes(Refused):
     """An index stands twice in this call: name each row once."""
 
     code = "duplicate-indexes"
+
+
+class IdempotencyMismatch(Invalid):
+    """The Idempotency-Key was sent with another request: send that one again as it was, or use a new key."""
+
+    code = "idempotency-mismatch"
 
 
 class NotFound(Refused):
@@ -131,6 +138,12 @@ class LeaseLost(Conflict):
     """The lease on these samples has ended: drop what you did with them, others may have them now."""
 
     code = "lease-lost"
+
+
+class IdempotencyInFlight(Conflict):
+    """A call with this Idempotency-Key is on its way, or has taken this one's place: send it again for its reply."""
+
+    code = "idempotency-in-flight"
 
 
 class Gone(Refused):

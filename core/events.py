@@ -170,8 +170,22 @@ AnyEvent = (
 )
 
 
+class Kept(Struct, array_like=True, frozen=True, gc=False):
+    """The reply to a call with a key: given again to the same request, byte for byte. `digest` tells requests apart."""
+
+    key: str
+    digest: bytes
+    status: int
+    body: bytes
+    etag: str | None
+
+
 class Change(Struct, array_like=True, frozen=True):
-    """All events of one call, applied together; the service's revision after them."""
+    """All events of one call, applied together; the service's revision after them; its reply, where that is kept.
+
+    A call that changed nothing and whose reply is kept has no events, and the revision stays.
+    """
 
     revision: int
     events: list[AnyEvent]
+    kept: Kept | None = None

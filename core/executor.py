@@ -2,7 +2,7 @@
 
 A drain: each queued call is checked, decided, applied and rendered, and after each the parked calls of partitions it
 changed are re-tried, so that none who waits is overtaken; then one journal append for all and one wake-up of the loop.
-Nothing leaves before the append. The one place that knows asyncio.
+Nothing leaves before the append. The one place that knows asyncio; that, and the one thread, is why it is long.
 """
 
 import asyncio
@@ -17,8 +17,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import msgspec
 
 from .engine import Engine
-from .errors import JournalUnavailable, NotReady, Overloaded, Refused
-from .events import Change
+from .errors import IdempotencyInFlight, JournalUnavailable, NotReady, Overloaded, Refused
+from .events import Change, Kept
+from .idempotency import Keepable, Keyed, kept
 from .journal.contract import BEFORE_FIRST, Journal, Outcome
 from .journal.errors import JournalError
 from .operations.leases import expire
@@ -27,6 +28,7 @@ from .parked import Parked, ParkingLot
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+K = TypeVar("K", bound=Keepable)
 Answer = tuple["asyncio.Future[Any]", object]
 
 MAX_DRAIN = 1024
@@ -48,8 +50,9 @@ class Call:
     """One caller's request on its way: what to run, how to render its result, whom to tell."""
 
     run: Callable[[Engine], object]
-    render: Callable[[Any], object]
+    render: Callable[[Any], Any]
     future: "asyncio.Future[Any]"
+    keyed: Keyed | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,7 @@ class Executor:
         self._engine, self._journal, self._on_fatal = engine, journal, on_fatal
         self._inbox: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._lot: ParkingLot[Call] = ParkingLot()
+        self._decided: dict[str, bytes] = {}  # keys of calls whose answer is in this drain, and their digests
         self._answers: list[Answer] = []
         self._inflight: set[asyncio.Future[Any]] = set()
         self._encoder = msgspec.msgpack.Encoder()
@@ -92,13 +96,34 @@ class Executor:
         *args: P.args, **kwargs: P.kwargs,
     ) -> "asyncio.Future[T]":  # fmt: skip
         """Queue `operation`; the future gets `render(result)`, or the Refused that it raised."""
+        return self._queue(lambda engine: operation(engine, *args, **kwargs), render)
+
+    def submit_keyed(
+        self, keyed: Keyed, again: Callable[[Kept], K],
+        operation: Callable[Concatenate[Engine, P], R | Parked[R]], render: Callable[[R], K],
+        *args: P.args, **kwargs: P.kwargs,
+    ) -> "asyncio.Future[K]":  # fmt: skip
+        """As `submit`, for a call with a key: sent again, the future gets `again` of the reply that was kept.
+
+        The future's Refused may be IdempotencyMismatch or IdempotencyInFlight too.
+        """
+        return self._queue(lambda engine: operation(engine, *args, **kwargs), render, keyed, again)
+
+    def _queue(
+        self,
+        run: Callable[[Engine], object],
+        render: Callable[[Any], Any],
+        keyed: Keyed | None = None,
+        again: Callable[[Kept], object] = lambda kept: kept,
+    ) -> "asyncio.Future[Any]":
         if self.reading.reason is not None:
             raise NotReady(f"the service is not ready: {self.reading.reason}")
         if self._inbox.qsize() > MAX_QUEUED:
             raise Overloaded
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        call = Call(lambda engine: operation(engine, *args, **kwargs), render, future)
-        self._inbox.put(partial(self._answer, call, call.run))
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        call = Call(run, render, future, keyed)
+        look = partial(self._answer, call, run) if keyed is None else partial(self._begin, call, keyed, again)
+        self._inbox.put(look)
         self._inflight.add(future)
         future.add_done_callback(partial(self._left, call))
         return future
@@ -178,11 +203,39 @@ class Executor:
         self._commit()
         self._deliver()
 
+    def _begin(self, call: Call, keyed: Keyed, again: Callable[[Kept], object]) -> None:
+        """A call with a key comes in: it is answered from what was kept, takes the place of one that waits, or runs."""
+        if call.future.cancelled():
+            return
+        try:
+            known = self._known(keyed)
+        except Refused as error:
+            known = error
+        if isinstance(known, Call):
+            self._lot.hand_over(known, call)
+            self._answers.append((known.future, IdempotencyInFlight()))
+        elif known is not None:
+            self._answers.append((call.future, again(known) if isinstance(known, Kept) else known))
+            return
+        self._answer(call, call.run)
+
+    def _known(self, keyed: Keyed) -> Call | Kept | Refused | None:
+        """The same request that waits, or its reply. Raises IdempotencyMismatch, IdempotencyInFlight."""
+        decided, first = self._decided.get(keyed.key), self._lot.find(keyed.key)
+        if decided is not None:
+            keyed.check(decided)
+            raise IdempotencyInFlight
+        if first is not None and first.keyed is not None:
+            keyed.check(first.keyed.digest)
+        return first or self._engine.replies.find(keyed)
+
     def _answer(self, call: Call, run: Callable[[Engine], object]) -> None:
         if call.future.cancelled():  # its client left before the decision
             self._lot.leave(call)
             return
-        outcome = self._outcome(call, run)
+        keyed = call.keyed
+        render = call.render if keyed is None else partial(self._render, call.render, keyed, self._engine.revision)
+        outcome = self._outcome(run, render)
         if isinstance(outcome, Parked):
             if not self._stopping:
                 self._lot.park(call, outcome)
@@ -190,11 +243,19 @@ class Executor:
             outcome = NotReady(STOPPING)
         self._lot.leave(call)
         self._answers.append((call.future, outcome))
+        if keyed is not None:
+            self._decided[keyed.key] = keyed.digest
 
-    def _outcome(self, call: Call, run: Callable[[Engine], object]) -> object:
+    def _render(self, render: Callable[[Any], Keepable], keyed: Keyed, since: int, result: object) -> Keepable:
+        reply = render(result)
+        if reply.keep:
+            self._engine.keep(kept(keyed, reply), since)
+        return reply
+
+    def _outcome(self, run: Callable[[Engine], object], render: Callable[[Any], object]) -> object:
         try:
             result = run(self._engine)
-            return result if isinstance(result, Parked) else call.render(result)
+            return result if isinstance(result, Parked) else render(result)
         except Exception as error:  # the boundary: a bug reaches its caller alone, unless state was half changed
             if self._engine.applying:
                 raise Broken("a change was applied in part: memory and journal may differ") from error
@@ -226,6 +287,7 @@ class Executor:
         if self._answers:
             self._tell(partial(_resolve, self._answers))
             self._answers = []
+            self._decided.clear()
 
     def _tell(self, callback: Callable[[], None]) -> None:
         assert self._loop is not None  # noqa: S101  (for the type checker: start() has set it)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from .idempotency import Keyed
+
 R = TypeVar("R", covariant=True)
 
 
@@ -22,7 +24,9 @@ class Parked(Generic[R]):
 
 
 class Waiter(Protocol):
-    """A call as the lot sees it: something hashable."""
+    """A call as the lot sees it: something hashable, with its caller's key if it has one."""
+
+    keyed: Keyed | None
 
     def __hash__(self) -> int: ...
 
@@ -30,12 +34,22 @@ class Waiter(Protocol):
 W = TypeVar("W", bound=Waiter)
 
 
+@dataclass(slots=True)
+class _Place:
+    """Where a call stands: numbers rise with the order."""
+
+    partition: str
+    number: int
+    has_deadline: bool = False
+
+
 class ParkingLot(Generic[W]):
     """All parked calls of the service."""
 
     def __init__(self) -> None:
-        self._by_partition: dict[str, dict[W, Parked[object]]] = {}
-        self._places: dict[W, str] = {}
+        self._by_partition: dict[str, dict[int, tuple[W, Parked[object]]]] = {}
+        self._places: dict[W, _Place] = {}
+        self._by_key: dict[str, W] = {}
         self._deadlines: list[tuple[float, int, W]] = []
         self._sequence = 0
 
@@ -44,26 +58,46 @@ class ParkingLot(Generic[W]):
 
     def park(self, call: W, parked: Parked[object]) -> None:
         """Keep `call`; one that is here already keeps its place in the order."""
-        self._by_partition.setdefault(parked.partition, {})[call] = parked
-        if call not in self._places:
-            self._sequence += 1
+        self._sequence += 1
+        place = self._places.get(call)
+        if place is None:
+            place = self._places[call] = _Place(parked.partition, self._sequence)
+        if not place.has_deadline:
+            place.has_deadline = True
             heapq.heappush(self._deadlines, (parked.deadline, self._sequence, call))
-        self._places[call] = parked.partition
+        self._by_partition.setdefault(place.partition, {})[place.number] = (call, parked)
+        if call.keyed is not None:
+            self._by_key[call.keyed.key] = call
+
+    def find(self, key: str) -> W | None:
+        """The call that waits under this key."""
+        return self._by_key.get(key)
+
+    def hand_over(self, old: W, new: W) -> None:
+        """`new`, of the same key, has the place of `old` until it leaves or is parked with a deadline of its own."""
+        place = self._places.pop(old)
+        self._places[new] = _Place(place.partition, place.number)
+        calls = self._by_partition[place.partition]
+        calls[place.number] = (new, calls[place.number][1])
+        if new.keyed is not None:
+            self._by_key[new.keyed.key] = new
 
     def leave(self, call: W) -> bool:
         """`call` is answered or its client has gone; False if it was not here."""
-        partition = self._places.pop(call, None)
-        if partition is None:
+        place = self._places.pop(call, None)
+        if place is None:
             return False
-        calls = self._by_partition[partition]
-        del calls[call]
+        if call.keyed is not None:
+            del self._by_key[call.keyed.key]
+        calls = self._by_partition[place.partition]
+        del calls[place.number]
         if not calls:
-            del self._by_partition[partition]
+            del self._by_partition[place.partition]
         return True
 
     def ripe(self, partition: str) -> Iterable[tuple[W, Parked[object]]]:
         """Calls of a changed partition that could be answered now, oldest first, each tested as its turn comes."""
-        for call, parked in list(self._by_partition.get(partition, {}).items()):
+        for call, parked in list(self._by_partition.get(partition, {}).values()):
             if parked.is_ripe():
                 yield call, parked
 
@@ -71,8 +105,9 @@ class ParkingLot(Generic[W]):
         """Calls whose deadline has come."""
         while self._deadlines and self._deadlines[0][0] <= now:
             call = heapq.heappop(self._deadlines)[2]
-            if call in self._places:
-                yield call, self._by_partition[self._places[call]][call]
+            place = self._places.get(call)
+            if place is not None:
+                yield self._by_partition[place.partition][place.number]
 
     def next_deadline(self) -> float | None:
         """When to look again, if no partition changes before."""

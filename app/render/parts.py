@@ -13,9 +13,9 @@ _encode = msgspec.json.Encoder().encode
 EtagOf = Callable[[int], str]
 
 
-def reply(body: object, status: int = 200, etag: str | None = None) -> Reply:
-    """A body, encoded."""
-    return Reply(status, _encode(body), etag)
+def reply(body: object, status: int = 200, etag: str | None = None, keep: bool = True) -> Reply:
+    """A body, encoded. `keep`: for the same key (app/incoming.py)."""
+    return Reply(status, _encode(body), etag, keep)
 
 
 def rfc3339(seconds: float) -> str:

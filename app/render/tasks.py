@@ -71,7 +71,8 @@ def claim(result: Answer) -> Reply:
             wanted=result.wanted,
             done=result.done,
             blocking=[_blocking(reason) for reason in result.blocking],
-        )
+        ),
+        keep=False,
     )
 
 

@@ -164,32 +164,19 @@ def test_a_connection_is_kept_for_the_next_call(api: Api) -> None:
             assert data.startswith(b"HTTP/1.1 200")
 
 
-def test_a_promise_not_kept_yet_is_refused_on_changes_and_ignored_on_reads(filled: Api) -> None:
-    before, key = filled.dump(), {"Idempotency-Key": "k1"}
-    refused(
-        filled.send("POST", "samples", {"count": 1}, headers=key),
-        422,
-        "invalid-request",
-        "Idempotency-Key",
-        "leave it out",
-    )
-    refused(filled.send("DELETE", "", headers=key), 422, "invalid-request", "Idempotency-Key")
-    assert filled.send("POST", "batch-meta", {}, headers=key).status_code == 200
-    assert filled.send("GET", "keys", headers=key).status_code == 200
-    assert filled.dump() == before
-
-
 def test_the_codes_and_statuses_are_the_contracts() -> None:
     statuses = {code: kind.status for code, kind in PROBLEMS.items()}
     assert {code for code, kind in PROBLEMS.items() if kind.retryable} == {
-        "too-many-samples", "too-many-waiting", "overloaded", "not-ready", "journal-unavailable",
+        "idempotency-in-flight", "too-many-samples", "too-many-waiting", "overloaded", "not-ready",
+        "journal-unavailable",
     }  # fmt: skip
     assert statuses == {
         "bad-request": 400, "forbidden": 403, "route-not-found": 404, "partition-not-found": 404,
         "sample-not-found": 404, "key-not-found": 404, "field-not-found": 404, "claim-not-found": 404,
         "method-not-allowed": 405, "partition-sealed": 409, "lease-lost": 409,
         "not-acceptable": 406, "partition-conflict": 409, "dtype-conflict": 409, "kind-conflict": 409,
-        "group-conflict": 409, "partition-cleared": 410, "sample-cleared": 410, "precondition-failed": 412,
+        "group-conflict": 409, "idempotency-in-flight": 409, "idempotency-mismatch": 422, "partition-cleared": 410,
+        "sample-cleared": 410, "precondition-failed": 412,
         "body-too-large": 413, "unsupported-media-type": 415, "invalid-request": 422, "duplicate-keys": 422,
         "duplicate-indexes": 422, "too-many-samples": 429, "too-many-waiting": 429, "internal": 500,
         "overloaded": 503, "not-ready": 503, "journal-unavailable": 503,

@@ -17,6 +17,7 @@ from tests.conftest import ROOT
 
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(openapi()))
 OPERATIONS = [operation for routes in ALL for operation in routes.operations]
+READING_POSTS = {"read", "read_backend_meta", "lookup_keys", "explain"}
 each_operation = pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: f"{op.method} {op.path}")
 
 
@@ -49,6 +50,19 @@ def test_a_route_has_words_and_error_codes(op: Operation) -> None:
         assert f"`{code}`" in said
         problem = found["responses"][str(PROBLEMS[code].status)]["content"]
         assert list(problem) == ["application/problem+json"]
+
+
+@each_operation
+def test_a_change_takes_a_key_and_may_be_refused_for_it(op: Operation) -> None:
+    found = described(op)
+    names = {parameter["name"] for parameter in found["parameters"] if not parameter["required"]}
+    said = " ".join(reply["description"] for reply in found["responses"].values())
+    is_replayed = [
+        "Idempotency-Replayed" in found["responses"][str(status)].get("headers", {}) for status in op.replies
+    ]
+    assert op.changes == ("Idempotency-Key" in names) == all(is_replayed) == any(is_replayed)
+    assert op.changes == ("`idempotency-mismatch`" in said) == ("`idempotency-in-flight`" in said)
+    assert op.changes == (op.method != "GET" and op.operation_id not in READING_POSTS)
 
 
 @each_operation

@@ -26,6 +26,8 @@ __all__ = [
     "FieldNotFound",
     "Forbidden",
     "GroupConflict",
+    "IdempotencyInFlight",
+    "IdempotencyMismatch",
     "Internal",
     "InvalidRequest",
     "JournalUnavailable",
@@ -186,6 +188,12 @@ class GroupConflict(Problem):
     code = "group-conflict"
 
 
+class IdempotencyInFlight(Problem):
+    """409: the same call is on its way, or was sent again and waits in this one's place; retryable, for its reply."""
+
+    code = "idempotency-in-flight"
+
+
 class PartitionCleared(Problem):
     """410: the partition was deleted."""
 
@@ -232,6 +240,12 @@ class DuplicateIndexes(Problem):
     """422: an index stands twice in one write."""
 
     code = "duplicate-indexes"
+
+
+class IdempotencyMismatch(Problem):
+    """422: the `idempotency_key` was sent with another call before; a key is for one call."""
+
+    code = "idempotency-mismatch"
 
 
 class TooManySamples(Problem):
