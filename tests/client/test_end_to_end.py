@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
 
 from batchmeta import (
@@ -19,6 +20,7 @@ from batchmeta import (
     DtypeConflict,
     DuplicateKeys,
     FieldNotFound,
+    IdempotencyMismatch,
     InvalidRequest,
     KeyNotFound,
     LeaseLost,
@@ -26,10 +28,13 @@ from batchmeta import (
     PartitionConflict,
     PartitionNotFound,
     PreconditionFailed,
+    Retries,
     SampleCleared,
 )
+from batchmeta.connection import fastest_transport
 
 OBJECT = {"kind": "object"}
+QUICK = Retries(first_s=0.001)
 
 
 @pytest.fixture
@@ -266,3 +271,47 @@ async def test_a_lease_from_the_claim_to_its_end(server_url: str) -> None:
         assert (await client.seal("leased")).state == "sealed"
         assert (await client.explain("leased", "t", ["n"], 8)).ready == 1
         assert (await client.claim("leased", "t", ["n"], 8)).batch.keys == ["b"]
+
+
+class Losing(httpx.AsyncBaseTransport):
+    """Brings every call to the service and loses the first `lost` answers on the way back."""
+
+    def __init__(self, lost: int) -> None:
+        self.lost, self.sent = lost, 0
+        self._way = fastest_transport()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.sent += 1
+        answer = await self._way.handle_async_request(request)
+        if self.sent <= self.lost:
+            await answer.aread()
+            await answer.aclose()
+            raise httpx.ReadError("lost on the way back")
+        return answer
+
+    async def aclose(self) -> None:
+        await self._way.aclose()
+
+
+@pytest.mark.asyncio
+async def test_a_claim_whose_answer_was_lost_gets_its_batch_and_an_insert_its_rows(server_url: str, name: str) -> None:
+    async with AsyncClient(server_url, transport=Losing(2), retries=QUICK) as client:
+        rows = await client.insert(name, count=3)
+        assert (rows.created, rows.size) == (3, 3)
+        await client.produce(name, {"x": OBJECT}, global_indexes=rows.global_indexes)
+    async with AsyncClient(server_url, transport=Losing(2), retries=QUICK) as client:
+        claim = await client.claim(name, "actor", ["x"], 2, wait_s=30)
+        assert claim.batch.global_indexes == rows.global_indexes[:2]
+        assert (await client.consumption(name, "actor", counts_only=True)).consumed == 2
+        assert (await client.partition(name)).num_samples == 3
+
+
+@pytest.mark.asyncio
+async def test_two_workers_with_one_key_get_one_batch(server_url: str, name: str) -> None:
+    async with AsyncClient(server_url) as one, AsyncClient(server_url) as other:
+        await one.produce(name, {"x": OBJECT}, keys=["a", "b"], create=True)
+        first = await one.claim(name, "actor", ["x"], 1, idempotency_key=f"{name} step 1")
+        assert await other.claim(name, "actor", ["x"], 1, idempotency_key=f"{name} step 1") == first
+        assert (await other.claim(name, "actor", ["x"], 1, idempotency_key=f"{name} step 2")).batch.size == 1
+        with pytest.raises(IdempotencyMismatch):
+            await other.claim(name, "actor", ["x"], 2, idempotency_key=f"{name} step 1")

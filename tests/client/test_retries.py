@@ -1,8 +1,9 @@
-"""Which calls are sent again, when, and after which pause. Table-tested for every call."""
+"""Which calls are sent again, when, under which key, and after which pause. Table-tested for every call."""
 
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -10,16 +11,29 @@ import pytest
 from batchmeta import AsyncClient, ConnectionLost, Overloaded, Problem, Retries
 from tests.client.service import Answer, Clock, Scripted, client, ok, partition, problem
 
-Run = Callable[[AsyncClient], Awaitable[Any]]
+Run = Callable[..., Awaitable[Any]]
 
-AGAIN: dict[str, Run] = {
-    "put_partition": lambda c: c.put_partition("p"),
+CHANGES: dict[str, Run] = {
+    "put_partition": lambda c, **key: c.put_partition("p", **key),
+    "delete_partition": lambda c, **key: c.delete_partition("p", **key),
+    "insert": lambda c, **key: c.insert("p", count=1, **key),
+    "insert by keys": lambda c, **key: c.insert("p", keys=["a"], **key),
+    "produce": lambda c, **key: c.produce("p", {}, keys=["a"], **key),
+    "patch_custom_meta": lambda c, **key: c.patch_custom_meta("p", [{}], keys=["a"], **key),
+    "patch_backend_meta": lambda c, **key: c.patch_backend_meta("p", {}, keys=["a"], **key),
+    "delete": lambda c, **key: c.delete("p", keys=["a"], **key),
+    "claim": lambda c, **key: c.claim("p", "t", ["x"], 1, **key),
+    "reset": lambda c, **key: c.reset("p", **key),
+    "patch_partition": lambda c, **key: c.patch_partition("p", max_samples=1, **key),
+    "seal": lambda c, **key: c.seal("p", **key),
+    "ack": lambda c, **key: c.ack("c1", "token", **key),
+    "extend": lambda c, **key: c.extend("c1", "token", 5.0, **key),
+    "release_worker": lambda c, **key: c.release_worker("w", **key),
+}
+READS: dict[str, Run] = {
     "partition": lambda c: c.partition("p"),
     "tagged_partition": lambda c: c.tagged_partition("p"),
     "partitions": lambda c: c.partitions(),
-    "delete_partition": lambda c: c.delete_partition("p"),
-    "insert by keys": lambda c: c.insert("p", keys=["a"]),
-    "produce": lambda c: c.produce("p", {}, keys=["a"]),
     "read": lambda c: c.read("p"),
     "read_backend_meta": lambda c: c.read_backend_meta("p"),
     "production": lambda c: c.production("p", ["x"]),
@@ -27,32 +41,21 @@ AGAIN: dict[str, Run] = {
     "keys": lambda c: c.keys("p"),
     "consumption": lambda c: c.consumption("p", "t"),
     "server": lambda c: c.server(),
-    "patch_partition": lambda c: c.patch_partition("p", max_samples=1),
-    "seal": lambda c: c.seal("p"),
     "explain": lambda c: c.explain("p", "t", ["x"], 1),
-    "ack": lambda c: c.ack("c1", "token"),
-    "extend": lambda c: c.extend("c1", "token", 5.0),
     "open_claims": lambda c: c.open_claims(),
     "seen_claim": lambda c: c.seen_claim("c1"),
     "dead": lambda c: c.dead("p", "t"),
-    "release_worker": lambda c: c.release_worker("w"),
 }
-ONCE: dict[str, Run] = {
-    "insert by count": lambda c: c.insert("p", count=1),
-    "patch_custom_meta": lambda c: c.patch_custom_meta("p", [{}], keys=["a"]),
-    "patch_backend_meta": lambda c: c.patch_backend_meta("p", {}, keys=["a"]),
-    "delete": lambda c: c.delete("p", keys=["a"]),
-    "claim": lambda c: c.claim("p", "t", ["x"], 1),
-    "reset": lambda c: c.reset("p"),
-    "ready": lambda c: c.ready(),
-}
+AGAIN = CHANGES | READS
+ONCE: dict[str, Run] = {"ready": lambda c: c.ready()}
+KEY = "Idempotency-Key"
 LOST: list[Callable[[], Answer]] = [
     lambda: httpx.ReadError("broken off"),
     lambda: httpx.ReadTimeout("timed out"),
     lambda: httpx.ConnectError("refused"),
     lambda: httpx.RemoteProtocolError("left without an answer"),
 ]
-PASSING = ["overloaded", "journal-unavailable", "too-many-samples", "too-many-waiting"]
+PASSING = ["overloaded", "journal-unavailable", "too-many-samples", "too-many-waiting", "idempotency-in-flight"]
 
 
 def test_the_tables_name_every_call() -> None:
@@ -69,6 +72,47 @@ async def test_sent_again_when_no_answer_came(name: str, lost: Callable[[], Answ
         await AGAIN[name](client(script, clock.retries(most=2)))
     assert len(script.requests) == 3
     assert len({request.content for request in script.requests}) == 1
+    assert len({request.headers.get(KEY) for request in script.requests}) == 1
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("name", CHANGES)
+async def test_each_call_that_changes_something_has_a_key_of_its_own(name: str) -> None:
+    script, clock = Scripted(problem("internal")), Clock()
+    service = client(script, clock.retries())
+    for _ in range(2):
+        with pytest.raises(Problem):
+            await CHANGES[name](service)
+    first, second = (request.headers[KEY] for request in script.requests)
+    assert first != second
+    assert UUID(first).version == UUID(second).version == 4
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("name", CHANGES)
+async def test_the_callers_key_is_sent_with_each_retry(name: str) -> None:
+    script, clock = Scripted(httpx.ReadError("x")), Clock()
+    with pytest.raises(ConnectionLost):
+        await CHANGES[name](client(script, clock.retries(most=1)), idempotency_key="step 7")
+    assert [request.headers[KEY] for request in script.requests] == ["step 7"] * 2
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("key", ["", "x" * 201, "\xe9", "a\nb", " a", "a "])
+async def test_what_is_no_key_is_refused_before_it_is_sent(key: str) -> None:
+    script = Scripted(problem("internal"))
+    with pytest.raises(ValueError, match="idempotency_key"):
+        await client(script).insert("p", count=1, idempotency_key=key)
+    assert not script.requests
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("name", [*READS, *ONCE])
+async def test_a_read_has_no_key(name: str) -> None:
+    script = Scripted(problem("internal"))
+    with pytest.raises(Problem):
+        await (READS | ONCE)[name](client(script))
+    assert KEY not in script.requests[0].headers
 
 
 @pytest.mark.asyncio
@@ -93,11 +137,13 @@ async def test_what_passes_is_waited_for_by_the_same_calls(name: str, code: str)
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("code", ["invalid-request", "internal", "sample-cleared", "partition-conflict"])
+@pytest.mark.parametrize(
+    "code", ["invalid-request", "internal", "sample-cleared", "partition-conflict", "idempotency-mismatch"]
+)
 async def test_what_does_not_pass_is_raised_at_once(code: str) -> None:
     script, clock = Scripted(problem(code)), Clock()
     with pytest.raises(Problem, match=code):
-        await client(script, clock.retries()).partition("p")
+        await client(script, clock.retries()).put_partition("p")
     assert len(script.requests) == 1
 
 
@@ -123,6 +169,25 @@ async def test_no_sending_begins_after_the_time_for_it() -> None:
         await client(script, clock.retries(most=100, within_s=2.0)).partition("p")
     assert clock.pauses == pytest.approx([0.1, 0.2, 0.4, 0.8])
     assert clock.now <= 2.0
+
+
+@pytest.mark.asyncio
+async def test_what_a_call_waits_on_purpose_is_not_counted() -> None:
+    clock = Clock()
+
+    def lost_after_its_wait(_: httpx.Request) -> httpx.Response:
+        clock.now += 61.0
+        raise httpx.ReadTimeout("timed out")
+
+    script = Scripted(httpx.ReadError("x"))
+    service = client(
+        lambda request: (script.requests.append(request), lost_after_its_wait(request))[1], clock.retries()
+    )
+    with pytest.raises(ConnectionLost):
+        await service.claim("p", "t", ["x"], 1, wait_s=60)
+    with pytest.raises(ConnectionLost):
+        await service.claim("p", "t", ["x"], 1)
+    assert len(script.requests) == 2 + 1
 
 
 @pytest.mark.asyncio

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast, overload
 from urllib.parse import quote, urlencode
+from uuid import uuid4
 
 import msgspec
 
@@ -15,18 +16,38 @@ from .wire import requests
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`resend`: sent twice it does what it does once, so it may be sent again when no answer came.
+    """A read, or a change under a key (see `change`): sent twice it does what it does once.
 
-    `wait_s` is how many seconds the service may take on purpose, on top of the timeout.
+    `wait_s` is how many seconds the service may take on purpose, on top of the timeout. `resend`: it may be sent again
+    when no answer came.
     """
 
     method: str
     path: str
-    resend: bool
     query: str = ""
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     wait_s: float = 0.0
+    resend: bool = True
+
+
+def change(
+    method: str,
+    path: str,
+    idempotency_key: str | None,
+    *,
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+    wait_s: float = 0.0,
+) -> Call:
+    """A call that changes something, under the given key or a new one. However often it is sent, it is made once.
+
+    ValueError for a key that is not 1 to 200 printable ASCII characters.
+    """
+    key = uuid4().hex if idempotency_key is None else idempotency_key
+    if not (1 <= len(key) <= 200 and key.isascii() and key.isprintable() and key == key.strip()):
+        raise ValueError(f"idempotency_key: {key!r} is not 1 to 200 printable ASCII characters, blanks only within")
+    return Call(method, path, body=body, headers={**(headers or {}), "Idempotency-Key": key}, wait_s=wait_s)
 
 
 def route(*parts: str) -> str:

@@ -36,6 +36,7 @@ class Client(BlockingBase):
         max_samples: int | None = None,
         max_attempts: int | None = None,
         fields: Mapping[str, Mapping[str, Any]] | None = None,
+        idempotency_key: str | None = None,
     ) -> replies.Partition:
         """Make a partition, or give settings to one that has none yet; the same settings twice are no change.
 
@@ -49,6 +50,7 @@ class Client(BlockingBase):
                 max_samples=max_samples,
                 max_attempts=max_attempts,
                 fields=fields,
+                idempotency_key=idempotency_key,
             )
         )
 
@@ -59,6 +61,7 @@ class Client(BlockingBase):
         expected_samples: int | None = None,
         max_samples: int | None = None,
         max_attempts: int | None = None,
+        idempotency_key: str | None = None,
     ) -> replies.Partition:
         """Change settings; None leaves one as it is. Raises PartitionNotFound, PartitionCleared, PartitionSealed."""
         return self._run(
@@ -67,15 +70,16 @@ class Client(BlockingBase):
                 expected_samples=expected_samples,
                 max_samples=max_samples,
                 max_attempts=max_attempts,
+                idempotency_key=idempotency_key,
             )
         )
 
-    def seal(self, partition_id: str) -> replies.Partition:
+    def seal(self, partition_id: str, *, idempotency_key: str | None = None) -> replies.Partition:
         """No more samples: waiting claims get the last rows once all are ready, and tasks can be `done`.
 
         Again: no change. Raises PartitionNotFound, PartitionCleared.
         """
-        return self._run(self._aio.seal(partition_id))
+        return self._run(self._aio.seal(partition_id, idempotency_key=idempotency_key))
 
     def partition(
         self,
@@ -98,13 +102,14 @@ class Client(BlockingBase):
         """All partitions (whose name begins with `prefix`) in the order of their creation."""
         return self._run(self._aio.partitions(prefix))
 
-    def delete_partition(self, partition_id: str, *, if_match: str | None = None) -> replies.DeletedPartition:
+    def delete_partition(
+        self, partition_id: str, *, if_match: str | None = None, idempotency_key: str | None = None
+    ) -> replies.DeletedPartition:
         """Delete a partition and its samples; `cleared_samples` is 0 where there was none.
 
-        `if_match`: only if its ETag still is this one, else PreconditionFailed. Sent again after a lost answer, it may
-        find that the first sending did it, and count 0.
+        `if_match`: only if its ETag still is this one, else PreconditionFailed.
         """
-        return self._run(self._aio.delete_partition(partition_id, if_match=if_match))
+        return self._run(self._aio.delete_partition(partition_id, if_match=if_match, idempotency_key=idempotency_key))
 
     def server(self) -> replies.Server:
         """Version, durability, epoch, revision and limits of the service."""
@@ -122,15 +127,22 @@ class Client(BlockingBase):
         keys: Iterable[str] | None = None,
         group_ids: Sequence[str | int | None] | None = None,
         custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
+        idempotency_key: str | None = None,
     ) -> BatchMeta:
         """New rows: `count` of them, or one per key; `created` says how many. A key that exists keeps its index.
 
         Makes the partition if need be; meta given for a key that exists is merged (RFC 7396). Raises DuplicateKeys,
-        GroupConflict, PartitionCleared, TooManySamples. By keys it is sent again when no answer came, by count never;
-        `created` then leaves out what the first sending made.
+        GroupConflict, PartitionCleared, TooManySamples.
         """
         return self._run(
-            self._aio.insert(partition_id, count=count, keys=keys, group_ids=group_ids, custom_meta=custom_meta)
+            self._aio.insert(
+                partition_id,
+                count=count,
+                keys=keys,
+                group_ids=group_ids,
+                custom_meta=custom_meta,
+                idempotency_key=idempotency_key,
+            )
         )
 
     def produce(
@@ -144,6 +156,7 @@ class Client(BlockingBase):
         backend_meta: Mapping[str, Sequence[Any]] | None = None,
         custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
         group_ids: Sequence[str | int | None] | None = None,
+        idempotency_key: str | None = None,
     ) -> Produced:
         """The data of these fields is in the storage backend, for these rows: one atomic step.
 
@@ -162,6 +175,7 @@ class Client(BlockingBase):
                 backend_meta=backend_meta,
                 custom_meta=custom_meta,
                 group_ids=group_ids,
+                idempotency_key=idempotency_key,
             )
         )
 
@@ -173,8 +187,9 @@ class Client(BlockingBase):
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
         if_revision: int | None = None,
+        idempotency_key: str | None = None,
     ) -> replies.PatchedCustomMeta:
-        """Merge one RFC 7396 patch into each row's custom meta; None leaves a row alone. Never sent twice.
+        """Merge one RFC 7396 patch into each row's custom meta; None leaves a row alone.
 
         `if_revision`: only if no named row changed after that revision, else PreconditionFailed with those that did.
         Raises SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
@@ -186,6 +201,7 @@ class Client(BlockingBase):
                 global_indexes=global_indexes,
                 keys=keys,
                 if_revision=if_revision,
+                idempotency_key=idempotency_key,
             )
         )
 
@@ -196,13 +212,20 @@ class Client(BlockingBase):
         *,
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
+        idempotency_key: str | None = None,
     ) -> PatchedBackendMeta:
-        """The storage backend moved bytes: per field one new JSON value per row. Makes nothing ready. Never sent twice.
+        """The storage backend moved bytes: per field one new JSON value per row. Makes nothing ready.
 
         Raises FieldNotFound, SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
         """
         return self._run(
-            self._aio.patch_backend_meta(partition_id, backend_meta, global_indexes=global_indexes, keys=keys)
+            self._aio.patch_backend_meta(
+                partition_id,
+                backend_meta,
+                global_indexes=global_indexes,
+                keys=keys,
+                idempotency_key=idempotency_key,
+            )
         )
 
     def delete(
@@ -211,12 +234,12 @@ class Client(BlockingBase):
         *,
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
+        idempotency_key: str | None = None,
     ) -> replies.DeletedSamples:
-        """Remove rows at once; unknown ones are skipped, `cleared` counts the others.
-
-        Never sent twice: a key may have been made anew meanwhile, and the count would be wrong.
-        """
-        return self._run(self._aio.delete(partition_id, global_indexes=global_indexes, keys=keys))
+        """Remove rows at once; unknown ones are skipped, `cleared` counts the others."""
+        return self._run(
+            self._aio.delete(partition_id, global_indexes=global_indexes, keys=keys, idempotency_key=idempotency_key)
+        )
 
     def read(
         self,
@@ -304,15 +327,17 @@ class Client(BlockingBase):
         expand: bool = False,
         lease_s: float | None = None,
         worker: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Claim:
-        """A batch of rows that have all `fields` and that `task` has not consumed; now it has. Never sent twice.
+        """A batch of rows that have all `fields` and that `task` has not consumed; now it has.
 
         With `lease_s` the rows are held for so many seconds instead: `ack` says what became of them.
 
         Waits up to `wait_s` (0 to 60 seconds) for `batch_size` rows, on top of the timeout; then `min_batch_size`
         are enough. `sampler`: `{"name": "sequential"}`, or e.g. `{"name": "grpo_group", "n_samples_per_prompt": 8}`
         for whole groups. The partition need not exist yet. Raises PartitionCleared, InvalidRequest, TooManyWaiting.
-        After ConnectionLost a batch may have been handed out to nobody: see `consumption`, and `reset`.
+        Sent again, it gets the batch that was handed out, or its place among those who wait. After ConnectionLost a
+        batch may have been handed out to nobody: claim again with the same `idempotency_key`, if it was yours.
         """
         return self._run(
             self._aio.claim(
@@ -328,6 +353,7 @@ class Client(BlockingBase):
                 expand=expand,
                 lease_s=lease_s,
                 worker=worker,
+                idempotency_key=idempotency_key,
             )
         )
 
@@ -350,12 +376,14 @@ class Client(BlockingBase):
         """
         return self._run(self._aio.consumption(partition_id, task, counts_only=counts_only))
 
-    def reset(self, partition_id: str, task: str | None = None) -> replies.ResetConsumption:
-        """Forget what a task (None: every task) consumed; `reset` counts the rows. Never sent twice.
+    def reset(
+        self, partition_id: str, task: str | None = None, *, idempotency_key: str | None = None
+    ) -> replies.ResetConsumption:
+        """Forget what a task (None: every task) consumed; `reset` counts the rows.
 
         Raises PartitionNotFound, PartitionCleared.
         """
-        return self._run(self._aio.reset(partition_id, task))
+        return self._run(self._aio.reset(partition_id, task, idempotency_key=idempotency_key))
 
     def ack(
         self,
@@ -365,17 +393,29 @@ class Client(BlockingBase):
         accept: Iterable[int] | Literal["all"] | None = None,
         release: Iterable[int] | None = None,
         reject: Mapping[int, str] | None = None,
+        idempotency_key: str | None = None,
     ) -> replies.Acked:
         """Settle rows of a claim, by index: accepted ones are consumed, released ones go out again, rejected are dead.
 
         Nothing named: all are accepted; "all": those still open and not named elsewhere. `reject`: reasons by index.
         Said again, the answer is the same. Raises ClaimNotFound, LeaseLost (with the rows), InvalidRequest.
         """
-        return self._run(self._aio.ack(claim_id, token, accept=accept, release=release, reject=reject))
+        return self._run(
+            self._aio.ack(
+                claim_id,
+                token,
+                accept=accept,
+                release=release,
+                reject=reject,
+                idempotency_key=idempotency_key,
+            )
+        )
 
-    def extend(self, claim_id: str, token: str, lease_s: float) -> replies.ExtendedLease:
+    def extend(
+        self, claim_id: str, token: str, lease_s: float, *, idempotency_key: str | None = None
+    ) -> replies.ExtendedLease:
         """The lease ends `lease_s` seconds (at most 86,400) from now. Raises ClaimNotFound, LeaseLost."""
-        return self._run(self._aio.extend(claim_id, token, lease_s))
+        return self._run(self._aio.extend(claim_id, token, lease_s, idempotency_key=idempotency_key))
 
     def open_claims(
         self, *, partition_id: str | None = None, task: str | None = None, worker: str | None = None
@@ -391,6 +431,6 @@ class Client(BlockingBase):
         """Rows that `task` will not get again, and why. Raises PartitionNotFound, PartitionCleared."""
         return self._run(self._aio.dead(partition_id, task))
 
-    def release_worker(self, worker: str) -> replies.ReleasedWorker:
+    def release_worker(self, worker: str, *, idempotency_key: str | None = None) -> replies.ReleasedWorker:
         """A worker died: its leases end now, and its rows go out again."""
-        return self._run(self._aio.release_worker(worker))
+        return self._run(self._aio.release_worker(worker, idempotency_key=idempotency_key))

@@ -18,7 +18,7 @@ from .retries import Retries
 from .wire import replies
 
 # A connection idle for longer is not used again: below the 5 s after which uvicorn by default closes it, because a
-# claim sent into a closing connection is lost, and a claim is never sent twice.
+# call sent into a closing connection is lost, and costs a pause before it is sent again.
 IDLE_S = 4.0
 _HEADERS = {"Accept": "application/json, application/problem+json", "User-Agent": "batchmeta"}
 _problem = msgspec.json.Decoder(replies.Problem)
@@ -48,7 +48,8 @@ class Connection:
             try:
                 return await self._send_once(call)
             except (ConnectionLost, Problem) as error:
-                pause = self.retries.pause(error, sent, self.retries.clock() - began) if call.resend else None
+                elapsed = self.retries.clock() - began - call.wait_s
+                pause = self.retries.pause(error, sent, elapsed) if call.resend else None
                 if pause is None:
                     raise
             await self.retries.sleep(pause)

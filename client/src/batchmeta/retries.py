@@ -1,4 +1,4 @@
-"""When a call that may be sent again is sent again, and after which pause. No I/O of its own: time is handed in."""
+"""When a call is sent again, and after which pause. No I/O of its own: time is handed in."""
 
 import asyncio
 import random
@@ -6,12 +6,12 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from .errors import ConnectionLost, Problem
+from .errors import ConnectionLost, IdempotencyInFlight, Problem
 
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """At most `most` more sendings, none begun later than `within_s` seconds after the first.
+    """At most `most` more sendings, none begun later than `within_s` seconds after the first, a `wait_s` not counted.
 
     The pause before the n-th is random between half of and all of `first_s` · 2^(n-1), at most `longest_s` (seconds),
     plus what the service asked for with `Retry-After`. `Retries(most=0)` never sends twice.
@@ -36,8 +36,10 @@ class Retries:
 
 
 def passes(error: ConnectionLost | Problem) -> bool:
-    """The same call may succeed later: no answer, or one that says so (429 and 503)."""
-    return isinstance(error, ConnectionLost) or (error.retryable and error.status in (429, 503))
+    """The same call may succeed later: no answer, or one that says so (429, 503, and 409 while it is on its way)."""
+    if isinstance(error, ConnectionLost | IdempotencyInFlight):
+        return True
+    return error.retryable and error.status in (429, 503)
 
 
 DEFAULT = Retries()

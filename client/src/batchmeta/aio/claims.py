@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from ..calls import Call, encode, indexes, query, route
+from ..calls import Call, change, encode, indexes, query, route
 from ..wire import replies, requests
 from .base import Base
 
@@ -19,6 +19,7 @@ class LeaseCalls(Base):
         accept: Iterable[int] | Literal["all"] | None = None,
         release: Iterable[int] | None = None,
         reject: Mapping[int, str] | None = None,
+        idempotency_key: str | None = None,
     ) -> replies.Acked:
         """Settle rows of a claim, by index: accepted ones are consumed, released ones go out again, rejected are dead.
 
@@ -32,13 +33,15 @@ class LeaseCalls(Base):
             release=indexes(release),
             reject=given or None,
         )
-        call = Call("POST", route("claims", claim_id, "ack"), resend=True, body=encode(body))
+        call = change("POST", route("claims", claim_id, "ack"), idempotency_key, body=encode(body))
         return await self._answer(call, replies.Acked)
 
-    async def extend(self, claim_id: str, token: str, lease_s: float) -> replies.ExtendedLease:
+    async def extend(
+        self, claim_id: str, token: str, lease_s: float, *, idempotency_key: str | None = None
+    ) -> replies.ExtendedLease:
         """The lease ends `lease_s` seconds (at most 86,400) from now. Raises ClaimNotFound, LeaseLost."""
         body = requests.ExtendClaim(token=token, lease_s=lease_s)
-        call = Call("POST", route("claims", claim_id, "extend"), resend=True, body=encode(body))
+        call = change("POST", route("claims", claim_id, "extend"), idempotency_key, body=encode(body))
         return await self._answer(call, replies.ExtendedLease)
 
     async def open_claims(
@@ -46,20 +49,19 @@ class LeaseCalls(Base):
     ) -> list[replies.ClaimSeen]:
         """Open claims with a lease, oldest first: of a partition, a task, a worker where named. No tokens."""
         asked = query(requests.ListClaims(partition_id=partition_id, task=task, worker=worker))
-        return (await self._answer(Call("GET", route("claims"), resend=True, query=asked), replies.ClaimList)).claims
+        return (await self._answer(Call("GET", route("claims"), query=asked), replies.ClaimList)).claims
 
     async def seen_claim(self, claim_id: str) -> replies.ClaimSeen:
         """One claim with a lease, also for a while after it was closed. Raises ClaimNotFound."""
-        return await self._answer(Call("GET", route("claims", claim_id), resend=True), replies.ClaimSeen)
+        return await self._answer(Call("GET", route("claims", claim_id)), replies.ClaimSeen)
 
     async def dead(self, partition_id: str, task: str) -> list[replies.DeadSample]:
         """Rows that `task` will not get again, and why. Raises PartitionNotFound, PartitionCleared."""
         path = route("partitions", partition_id, "tasks", task, "dead")
-        return (await self._answer(Call("GET", path, resend=True), replies.DeadList)).dead
+        return (await self._answer(Call("GET", path), replies.DeadList)).dead
 
-    async def release_worker(self, worker: str) -> replies.ReleasedWorker:
+    async def release_worker(self, worker: str, *, idempotency_key: str | None = None) -> replies.ReleasedWorker:
         """A worker died: its leases end now, and its rows go out again."""
         path = route("workers", worker, "release")
-        return await self._answer(
-            Call("POST", path, resend=True, body=encode(requests.Empty())), replies.ReleasedWorker
-        )
+        call = change("POST", path, idempotency_key, body=encode(requests.Empty()))
+        return await self._answer(call, replies.ReleasedWorker)

@@ -16,10 +16,14 @@ from .writing import WritingCalls
 class AsyncClient(PartitionCalls, WritingCalls, ReadingCalls, ConsumingCalls, LeaseCalls):
     """The service, one method per call. Keeps connections open; belongs to the event loop of its first call.
 
-    `timeout`: seconds without progress after which a call is ConnectionLost. `retries`: GET, PUT, DELETE, `produce`,
-    `insert` by keys and the calls that only read are sent again after a lost connection and a retryable 429 or 503;
-    all others never are. `transport`: another way to the service, e.g. httpx.MockTransport in a test; it is yours to
-    share over forks or not. After a fork (of a DataLoader's worker, say) the child opens connections of its own.
+    `timeout`: seconds without progress after which a call is ConnectionLost. `retries`: every call is sent again after
+    a lost connection, a retryable 429 or 503, and the 409 for a call whose earlier sending is still on its way.
+    `transport`: another way to the service, e.g. httpx.MockTransport in a test; it is yours to share over forks or not.
+    After a fork (of a DataLoader's worker, say) the child opens connections of its own.
+
+    A call that changes something carries an `Idempotency-Key`, made for it alone unless `idempotency_key` gives one.
+    However often it is sent with that key, by another process or over a restart of the service too, the change is made
+    once and the answer is the first one's. A key given again with another call raises IdempotencyMismatch.
 
     Every call raises a subclass of Problem when it is refused, ConnectionLost without an answer, and UnreadableReply
     for one that is not the service's; ValueError and TypeError for arguments that cannot be sent.

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from msgspec import UNSET
 
-from ..calls import Call, encode, names, query, route
+from ..calls import Call, change, encode, names, query, route
 from ..columns import INTS
 from ..values import Claim, Consumption
 from ..wire import replies, requests
@@ -31,15 +31,17 @@ class ConsumingCalls(Base):
         expand: bool = False,
         lease_s: float | None = None,
         worker: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Claim:
-        """A batch of rows that have all `fields` and that `task` has not consumed; now it has. Never sent twice.
+        """A batch of rows that have all `fields` and that `task` has not consumed; now it has.
 
         With `lease_s` the rows are held for so many seconds instead: `ack` says what became of them.
 
         Waits up to `wait_s` (0 to 60 seconds) for `batch_size` rows, on top of the timeout; then `min_batch_size`
         are enough. `sampler`: `{"name": "sequential"}`, or e.g. `{"name": "grpo_group", "n_samples_per_prompt": 8}`
         for whole groups. The partition need not exist yet. Raises PartitionCleared, InvalidRequest, TooManyWaiting.
-        After ConnectionLost a batch may have been handed out to nobody: see `consumption`, and `reset`.
+        Sent again, it gets the batch that was handed out, or its place among those who wait. After ConnectionLost a
+        batch may have been handed out to nobody: claim again with the same `idempotency_key`, if it was yours.
         """
         body = requests.Claim(
             fields=names(fields),
@@ -55,7 +57,7 @@ class ConsumingCalls(Base):
             worker=worker,
         )
         path = route("partitions", partition_id, "tasks", task, "claims")
-        answer = await self._connection.send(Call("POST", path, resend=False, body=encode(body), wait_s=wait_s))
+        answer = await self._connection.send(change("POST", path, idempotency_key, body=encode(body), wait_s=wait_s))
         if answer.status_code == 201:
             return _claimed(decoded(answer, replies.Claimed))
         return _not_claimed(decoded(answer, replies.NotClaimed))
@@ -74,7 +76,7 @@ class ConsumingCalls(Base):
             fields=names(fields), batch_size=batch_size, sampler=cast("requests.Sampler | None", sampler)
         )
         path = route("partitions", partition_id, "tasks", task, "explain")
-        return await self._answer(Call("POST", path, resend=True, body=encode(body)), replies.Explained)
+        return await self._answer(Call("POST", path, body=encode(body)), replies.Explained)
 
     async def consumption(self, partition_id: str, task: str, *, counts_only: bool = False) -> Consumption:
         """How far a task is, row by row unless `counts_only`. Pages are joined; the counts are the last page's.
@@ -85,18 +87,20 @@ class ConsumingCalls(Base):
 
         async def fetch(cursor: str | None) -> replies.Consumption:
             asked = query(requests.ConsumptionQuery(counts_only=counts_only or None, cursor=cursor))
-            return await self._answer(Call("GET", path, resend=True, query=asked), replies.Consumption)
+            return await self._answer(Call("GET", path, query=asked), replies.Consumption)
 
         return _consumption(await pages(fetch, lambda page: page.next_cursor), counts_only)
 
-    async def reset(self, partition_id: str, task: str | None = None) -> replies.ResetConsumption:
-        """Forget what a task (None: every task) consumed; `reset` counts the rows. Never sent twice.
+    async def reset(
+        self, partition_id: str, task: str | None = None, *, idempotency_key: str | None = None
+    ) -> replies.ResetConsumption:
+        """Forget what a task (None: every task) consumed; `reset` counts the rows.
 
         Raises PartitionNotFound, PartitionCleared.
         """
         tasks = () if task is None else ("tasks", task)
         path = route("partitions", partition_id, *tasks, "consumption", "reset")
-        call = Call("POST", path, resend=False, body=encode(requests.Empty()))
+        call = change("POST", path, idempotency_key, body=encode(requests.Empty()))
         return await self._answer(call, replies.ResetConsumption)
 
 

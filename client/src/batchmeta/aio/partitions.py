@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from ..calls import Call, encode, query, route
+from ..calls import Call, change, encode, query, route
 from ..errors import NotReady
 from ..values import Tagged
 from ..wire import replies, requests
@@ -21,6 +21,7 @@ class PartitionCalls(Base):
         max_samples: int | None = None,
         max_attempts: int | None = None,
         fields: Mapping[str, Mapping[str, Any]] | None = None,
+        idempotency_key: str | None = None,
     ) -> replies.Partition:
         """Make a partition, or give settings to one that has none yet; the same settings twice are no change.
 
@@ -33,7 +34,7 @@ class PartitionCalls(Base):
             max_attempts=max_attempts,
             fields=cast("dict[str, requests.FieldDeclaration] | None", fields),
         )
-        call = Call("PUT", route("partitions", partition_id), resend=True, body=encode(body))
+        call = change("PUT", route("partitions", partition_id), idempotency_key, body=encode(body))
         return await self._answer(call, replies.Partition)
 
     async def patch_partition(
@@ -43,20 +44,21 @@ class PartitionCalls(Base):
         expected_samples: int | None = None,
         max_samples: int | None = None,
         max_attempts: int | None = None,
+        idempotency_key: str | None = None,
     ) -> replies.Partition:
         """Change settings; None leaves one as it is. Raises PartitionNotFound, PartitionCleared, PartitionSealed."""
         body = requests.PatchPartition(
             expected_samples=expected_samples, max_samples=max_samples, max_attempts=max_attempts
         )
-        call = Call("PATCH", route("partitions", partition_id), resend=True, body=encode(body))
+        call = change("PATCH", route("partitions", partition_id), idempotency_key, body=encode(body))
         return await self._answer(call, replies.Partition)
 
-    async def seal(self, partition_id: str) -> replies.Partition:
+    async def seal(self, partition_id: str, *, idempotency_key: str | None = None) -> replies.Partition:
         """No more samples: waiting claims get the last rows once all are ready, and tasks can be `done`.
 
         Again: no change. Raises PartitionNotFound, PartitionCleared.
         """
-        call = Call("POST", route("partitions", partition_id, "seal"), resend=True, body=encode(requests.Empty()))
+        call = change("POST", route("partitions", partition_id, "seal"), idempotency_key, body=encode(requests.Empty()))
         return await self._answer(call, replies.Partition)
 
     async def partition(
@@ -71,12 +73,12 @@ class PartitionCalls(Base):
         With `revision`, waits up to `wait_s` (0 to 60 seconds) until the partition is past it.
         """
         asked = query(requests.PartitionQuery(revision=revision, wait_s=wait_s or None))
-        call = Call("GET", route("partitions", partition_id), resend=True, query=asked, wait_s=wait_s)
+        call = Call("GET", route("partitions", partition_id), query=asked, wait_s=wait_s)
         return await self._answer(call, replies.Partition)
 
     async def tagged_partition(self, partition_id: str) -> Tagged:
         """As `partition`, with the ETag that `delete_partition(if_match=…)` takes."""
-        answer = await self._connection.send(Call("GET", route("partitions", partition_id), resend=True))
+        answer = await self._connection.send(Call("GET", route("partitions", partition_id)))
         return Tagged(decoded(answer, replies.Partition), answer.headers.get("ETag", ""))
 
     async def partitions(self, prefix: str | None = None) -> list[replies.PartitionLine]:
@@ -84,23 +86,24 @@ class PartitionCalls(Base):
 
         async def fetch(cursor: str | None) -> replies.Partitions:
             asked = query(requests.ListPartitions(prefix=prefix, cursor=cursor))
-            return await self._answer(Call("GET", route("partitions"), resend=True, query=asked), replies.Partitions)
+            return await self._answer(Call("GET", route("partitions"), query=asked), replies.Partitions)
 
         return [line for page in await pages(fetch, lambda page: page.next_cursor) for line in page.partitions]
 
-    async def delete_partition(self, partition_id: str, *, if_match: str | None = None) -> replies.DeletedPartition:
+    async def delete_partition(
+        self, partition_id: str, *, if_match: str | None = None, idempotency_key: str | None = None
+    ) -> replies.DeletedPartition:
         """Delete a partition and its samples; `cleared_samples` is 0 where there was none.
 
-        `if_match`: only if its ETag still is this one, else PreconditionFailed. Sent again after a lost answer, it may
-        find that the first sending did it, and count 0.
+        `if_match`: only if its ETag still is this one, else PreconditionFailed.
         """
         headers = {} if if_match is None else {"If-Match": if_match}
-        call = Call("DELETE", route("partitions", partition_id), resend=True, headers=headers)
+        call = change("DELETE", route("partitions", partition_id), idempotency_key, headers=headers)
         return await self._answer(call, replies.DeletedPartition)
 
     async def server(self) -> replies.Server:
         """Version, durability, epoch, revision and limits of the service."""
-        return await self._answer(Call("GET", route("server"), resend=True), replies.Server)
+        return await self._answer(Call("GET", route("server")), replies.Server)
 
     async def ready(self) -> bool:
         """Does the service take calls now? One look, no retries; ConnectionLost if nobody answers."""

@@ -1,4 +1,4 @@
-"""Calls that read rows and change nothing, so all of them are sent again when no answer came."""
+"""Calls that read rows and change nothing."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -58,7 +58,7 @@ class ReadingCalls(Base):
         async def fetch(cursor: str | None) -> replies.BatchMeta:
             nonlocal pinned
             asked = msgspec.structs.replace(body, fields=pinned, cursor=cursor)
-            page = await self._answer(Call("POST", path, resend=True, body=encode(asked)), replies.BatchMeta)
+            page = await self._answer(Call("POST", path, body=encode(asked)), replies.BatchMeta)
             pinned = page.fields  # every page must mean the same by "ready"
             return page
 
@@ -87,7 +87,7 @@ class ReadingCalls(Base):
         async def fetch(cursor: str | None) -> replies.BackendMeta:
             nonlocal pinned
             asked = msgspec.structs.replace(body, fields=pinned, cursor=cursor)
-            page = await self._answer(Call("POST", path, resend=True, body=encode(asked)), replies.BackendMeta)
+            page = await self._answer(Call("POST", path, body=encode(asked)), replies.BackendMeta)
             pinned = list(page.backend_meta)
             return page
 
@@ -103,7 +103,7 @@ class ReadingCalls(Base):
 
         async def fetch(cursor: str | None) -> replies.ProductionStatus:
             text = query(requests.ProductionQuery(fields=asked, cursor=cursor))
-            return await self._answer(Call("GET", path, resend=True, query=text), replies.ProductionStatus)
+            return await self._answer(Call("GET", path, query=text), replies.ProductionStatus)
 
         found = await pages(fetch, lambda page: page.next_cursor)
         return ProductionStatus(
@@ -120,7 +120,7 @@ class ReadingCalls(Base):
         Raises PartitionNotFound, PartitionCleared.
         """
         body = requests.LookupKeys(global_indexes=indexes(global_indexes))
-        call = Call("POST", route("partitions", partition_id, "keys", "lookup"), resend=True, body=encode(body))
+        call = Call("POST", route("partitions", partition_id, "keys", "lookup"), body=encode(body))
         return (await self._answer(call, replies.FoundKeys)).keys
 
     async def keys(self, partition_id: str, prefix: str | None = None) -> list[KeyLine]:
@@ -132,7 +132,7 @@ class ReadingCalls(Base):
 
         async def fetch(cursor: str | None) -> replies.KeyList:
             asked = query(requests.ListKeys(prefix=prefix, cursor=cursor))
-            return await self._answer(Call("GET", path, resend=True, query=asked), replies.KeyList)
+            return await self._answer(Call("GET", path, query=asked), replies.KeyList)
 
         found = await pages(fetch, lambda page: page.next_cursor)
         return [

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from ..batch import BatchMeta
-from ..calls import Call, encode, indexes, names, route, wire_schema
+from ..calls import change, encode, indexes, names, route, wire_schema
 from ..schema import FieldSchema
 from ..values import PatchedBackendMeta, Produced
 from ..wire import replies, requests
@@ -23,12 +23,12 @@ class WritingCalls(Base):
         keys: Iterable[str] | None = None,
         group_ids: Sequence[str | int | None] | None = None,
         custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
+        idempotency_key: str | None = None,
     ) -> BatchMeta:
         """New rows: `count` of them, or one per key; `created` says how many. A key that exists keeps its index.
 
         Makes the partition if need be; meta given for a key that exists is merged (RFC 7396). Raises DuplicateKeys,
-        GroupConflict, PartitionCleared, TooManySamples. By keys it is sent again when no answer came, by count never;
-        `created` then leaves out what the first sending made.
+        GroupConflict, PartitionCleared, TooManySamples.
         """
         body = requests.Insert(
             count=count,
@@ -37,7 +37,7 @@ class WritingCalls(Base):
             custom_meta=cast("Cells | None", custom_meta),
         )
         path = route("partitions", partition_id, "samples")
-        call = Call("POST", path, resend=keys is not None, body=encode(body))
+        call = change("POST", path, idempotency_key, body=encode(body))
         return batch_of(await self._answer(call, replies.BatchMeta))
 
     async def produce(
@@ -51,6 +51,7 @@ class WritingCalls(Base):
         backend_meta: Mapping[str, Sequence[Any]] | None = None,
         custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
         group_ids: Sequence[str | int | None] | None = None,
+        idempotency_key: str | None = None,
     ) -> Produced:
         """The data of these fields is in the storage backend, for these rows: one atomic step.
 
@@ -68,7 +69,7 @@ class WritingCalls(Base):
             custom_meta=cast("Cells | None", custom_meta),
             group_ids=cast("GroupIds | None", group_ids),
         )
-        call = Call("POST", route("partitions", partition_id, "production"), resend=True, body=encode(body))
+        call = change("POST", route("partitions", partition_id, "production"), idempotency_key, body=encode(body))
         reply = await self._answer(call, replies.Produced)
         return Produced(reply.partition_id, reply.revision, ints(reply.global_indexes), reply.created)
 
@@ -80,8 +81,9 @@ class WritingCalls(Base):
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
         if_revision: int | None = None,
+        idempotency_key: str | None = None,
     ) -> replies.PatchedCustomMeta:
-        """Merge one RFC 7396 patch into each row's custom meta; None leaves a row alone. Never sent twice.
+        """Merge one RFC 7396 patch into each row's custom meta; None leaves a row alone.
 
         `if_revision`: only if no named row changed after that revision, else PreconditionFailed with those that did.
         Raises SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
@@ -92,7 +94,7 @@ class WritingCalls(Base):
             keys=names(keys),
             if_revision=if_revision,
         )
-        call = Call("PATCH", route("partitions", partition_id, "custom-meta"), resend=False, body=encode(body))
+        call = change("PATCH", route("partitions", partition_id, "custom-meta"), idempotency_key, body=encode(body))
         return await self._answer(call, replies.PatchedCustomMeta)
 
     async def patch_backend_meta(
@@ -102,8 +104,9 @@ class WritingCalls(Base):
         *,
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
+        idempotency_key: str | None = None,
     ) -> PatchedBackendMeta:
-        """The storage backend moved bytes: per field one new JSON value per row. Makes nothing ready. Never sent twice.
+        """The storage backend moved bytes: per field one new JSON value per row. Makes nothing ready.
 
         Raises FieldNotFound, SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
         """
@@ -112,7 +115,7 @@ class WritingCalls(Base):
             global_indexes=indexes(global_indexes),
             keys=names(keys),
         )
-        call = Call("PATCH", route("partitions", partition_id, "backend-meta"), resend=False, body=encode(body))
+        call = change("PATCH", route("partitions", partition_id, "backend-meta"), idempotency_key, body=encode(body))
         reply = await self._answer(call, replies.PatchedBackendMeta)
         return PatchedBackendMeta(reply.partition_id, reply.revision, ints(reply.global_indexes))
 
@@ -122,14 +125,14 @@ class WritingCalls(Base):
         *,
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
+        idempotency_key: str | None = None,
     ) -> replies.DeletedSamples:
-        """Remove rows at once; unknown ones are skipped, `cleared` counts the others.
-
-        Never sent twice: a key may have been made anew meanwhile, and the count would be wrong.
-        """
+        """Remove rows at once; unknown ones are skipped, `cleared` counts the others."""
         body = requests.DeleteSamples(
             global_indexes=indexes(global_indexes),
             keys=names(keys),
         )
-        call = Call("POST", route("partitions", partition_id, "samples", "delete"), resend=False, body=encode(body))
+        call = change(
+            "POST", route("partitions", partition_id, "samples", "delete"), idempotency_key, body=encode(body)
+        )
         return await self._answer(call, replies.DeletedSamples)
