@@ -26,7 +26,7 @@ def collect_rarely() -> None:
 
 
 def freeze() -> None:
-    """What is there now stays: modules, and the state that was replayed. The collector need not walk it again."""
+    """What is there now stays, torch's modules above all: the collector need not walk it again."""
     gc.collect()
     gc.freeze()
 

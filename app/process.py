@@ -69,6 +69,7 @@ def serve(settings: Settings) -> int:
     memory.keep_large_blocks()
     memory.collect_rarely()
     memory.share_the_interpreter()
+    memory.freeze()
     server.run(sockets=[listener])
     return 1 if server.failure else 0
 

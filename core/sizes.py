@@ -62,6 +62,6 @@ class SizeTable:
 
 def together(slots: list[int]) -> slice | Ints:
     """Slots as the fastest way to index them."""
-    if slots == list(range(slots[0], slots[0] + len(slots))) if slots else True:
-        return slice(slots[0], slots[-1] + 1) if slots else slice(0, 0)
-    return np.array(slots, np.int64)
+    first = slots[0] if slots else 0
+    last = first + len(slots)
+    return slice(first, last) if slots == list(range(first, last)) else np.array(slots, np.int64)

@@ -1,4 +1,4 @@
-"""Hooks of the schemathesis runs: a claim may wait, but not for long. Loaded by its command line, not by pytest."""
+"""Hooks of the schemathesis runs: a call may wait, but not for long. Loaded by its command line, not by pytest."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ SHORT_S = 0.05
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
     """A wait that the contract allows becomes a short one; others are left, to be refused."""
-    body = case.body
-    wait = body.get("wait_s") if isinstance(body, dict) else None
-    if isinstance(wait, int | float) and not isinstance(wait, bool) and SHORT_S < wait <= 60:
-        body["wait_s"] = SHORT_S
+    for members in (case.body, case.query):
+        wait = members.get("wait_s") if isinstance(members, dict) else None
+        if isinstance(wait, int | float) and not isinstance(wait, bool) and SHORT_S < wait <= 60:
+            members["wait_s"] = SHORT_S
