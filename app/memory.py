@@ -2,7 +2,6 @@
 
 import ctypes
 import gc
-import sys
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 KEPT_BYTES = 32 * 2**20
@@ -29,8 +28,3 @@ def freeze() -> None:
     """What is there now stays, torch's modules above all: the collector need not walk it again."""
     gc.collect()
     gc.freeze()
-
-
-def share_the_interpreter() -> None:
-    """A thread that wants the interpreter gets it within half a millisecond, above all the loop (Python: five)."""
-    sys.setswitchinterval(0.0005)

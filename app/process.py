@@ -15,7 +15,7 @@ from core.executor import Executor
 from core.journal import Journal, journal_from_url
 from core.journal.errors import JournalError
 
-from . import memory
+from . import memory, scheduling
 from .application import build, new_edge
 from .settings import Settings
 from .version import VERSION
@@ -68,8 +68,10 @@ def serve(settings: Settings) -> int:
     server = Server(config, executor)
     memory.keep_large_blocks()
     memory.collect_rarely()
-    memory.share_the_interpreter()
     memory.freeze()
+    scheduling.share_the_interpreter()
+    if settings.realtime and not scheduling.go_first():
+        _log.info("the event loop has no real-time priority: not allowed here (CAP_SYS_NICE)")
     server.run(sockets=[listener])
     return 1 if server.failure else 0
 

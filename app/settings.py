@@ -77,6 +77,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("max_waiting_per_client", "10000", _positive, "calls of one address that may wait at once"),
     Setting("allowed_hosts", "", _hosts, "further names (comma-separated) that callers may use as Host; * allows any"),
     Setting("allow_unauthenticated", "false", _switch, "listen beyond loopback without authentication"),
+    Setting("realtime", "true", _switch, "ask for a real-time priority of the event loop, where the system allows it"),
     Setting("log_level", "info", _level, "debug, info, warning or error"),
 )
 
@@ -94,6 +95,7 @@ class Settings:
     max_waiting_per_client: int
     allowed_hosts: tuple[str, ...]
     allow_unauthenticated: bool
+    realtime: bool
     log_level: str
 
 

@@ -20,6 +20,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("allowed_hosts", "One.example, two", ("one.example", "two")),
     ("allow_unauthenticated", "yes", True),
     ("allow_unauthenticated", "0", False),
+    ("realtime", "false", False),
     ("log_level", "debug", "debug"),
 ]
 # name, text, word of the line
@@ -37,12 +38,13 @@ BAD = [
     ("max_cell_bytes", "64KiB", "whole number"),
     ("max_waiting_per_client", "many", "whole number"),
     ("allow_unauthenticated", "perhaps", "true or false"),
+    ("realtime", "maybe", "true or false"),
     ("log_level", "LOUD", "warning"),
 ]
 DEFAULTS: dict[str, Any] = {
     "host": "127.0.0.1", "port": 8700, "journal": "file:data/journal", "device": "cpu", "max_body_bytes": 2**26,
     "max_cell_bytes": 2**16, "max_waiting_per_client": 10_000, "allowed_hosts": (), "allow_unauthenticated": False,
-    "log_level": "info",
+    "realtime": True, "log_level": "info",
 }  # fmt: skip
 
 
