@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from core.executor import Executor
 from core.journal.contract import Durability
 
+from .contract import Operation
 from .errors import on_bug, on_http_exception
 from .guard import Guard
 from .incoming import Edge
@@ -88,7 +89,7 @@ def build(executor: Executor, settings: Settings, edge: Edge, on_start: Callable
     )  # fmt: skip
     app.state.edge = edge
     app.state.methods_of = _methods_of
-    for operation in sorted(_OPERATIONS, key=lambda operation: operation.method != "POST"):  # the busiest first
+    for operation in sorted(_OPERATIONS, key=_turn):
         route = Route(operation.path, operation.endpoint, methods=[operation.method], name=operation.operation_id)
         route.methods = {operation.method}  # without the HEAD that comes with a GET
         app.router.routes.append(route)
@@ -96,8 +97,14 @@ def build(executor: Executor, settings: Settings, edge: Edge, on_start: Callable
     return Guard(app, executor, (settings.host, *settings.allowed_hosts))
 
 
+_BUSIEST = ("produce", "claim", "ack", "read", "insert")
 _OPERATIONS = [operation for routes in reversed(ALL) for operation in routes.operations]
 _PATHS = [(operation.method, compile_path(operation.path)[0]) for operation in _OPERATIONS]
+
+
+def _turn(operation: Operation) -> int:
+    """The router tries one route after the other, which is a tenth of what a call costs there: the busiest first."""
+    return _BUSIEST.index(operation.operation_id) if operation.operation_id in _BUSIEST else len(_BUSIEST)
 
 
 def _methods_of(path: str) -> str:
