@@ -77,7 +77,7 @@ def serve(settings: Settings) -> int:
 
 
 def _journal(settings: Settings) -> Journal:
-    return journal_from_url(settings.journal, Path.cwd(), log=_log.warning)
+    return journal_from_url(settings.journal, Path.cwd(), _log.warning, settings.min_free_bytes)
 
 
 def _listen(settings: Settings) -> socket.socket:

@@ -71,6 +71,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("host", "127.0.0.1", str, "address to listen on; beyond loopback it needs --allow-unauthenticated"),
     Setting("port", "8700", _port, "port to listen on; 0 takes any free one"),
     Setting("journal", "file:data/journal", str, "where changes are kept: file:///folder, file:folder or memory:"),
+    Setting(
+        "min_free_bytes", str(256 * 2**20), _positive, "below this much free disk for the journal, changes get 503"
+    ),
     Setting("device", "cpu", _device, "where tensors live: cpu, npu[:i], cuda[:i], or auto to measure and choose"),
     Setting("max_body_bytes", str(64 * 2**20), _positive, "largest request body, in bytes"),
     Setting("max_cell_bytes", str(64 * 2**10), _positive, "largest custom or backend meta value, in bytes"),
@@ -89,6 +92,7 @@ class Settings:
     host: str
     port: int
     journal: str
+    min_free_bytes: int
     device: str
     max_body_bytes: int
     max_cell_bytes: int

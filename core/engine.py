@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from .cells import CellChecker
-from .errors import PartitionCleared, PartitionNotFound
+from .errors import JournalUnavailable, PartitionCleared, PartitionNotFound
 from .events import (
     AnyEvent,
     BackendMetaSet,
@@ -60,7 +60,7 @@ class Engine:
     """Partitions, the index and revision counters, replies kept by key, and the changes not yet journaled.
 
     `clock` gives monotonic seconds (deadlines), `wall` Unix seconds (created_at), `token` what a lease is proven by;
-    `replies` says how many are kept.
+    `replies` says how many are kept. `has_room`, set from outside, is whether changes are taken.
     """
 
     def __init__(
@@ -86,6 +86,7 @@ class Engine:
         self.log: list[Change] = []
         self.changed: set[str] = set()
         self.applying = False
+        self.has_room = True
 
     def find(self, partition_id: str) -> Partition | None:
         """The partition, or None if it never was. Raises PartitionCleared."""
@@ -107,7 +108,11 @@ class Engine:
         return partition.revision if partition else self.deleted.get(partition_id, 0)
 
     def commit(self, *events: AnyEvent) -> int:
-        """Apply the events of one call as one change, and keep it for the journal. Returns the new revision."""
+        """Apply the events of one call as one change, and keep it for the journal. Returns the new revision.
+
+        Raises JournalUnavailable, before anything is applied, where the journal is running out of room.
+        """
+        self._require_room()
         change = Change(self.revision + 1, list(events))
         self.applying = True
         self.apply(change)
@@ -117,9 +122,17 @@ class Engine:
 
     def keep(self, reply: Kept, since: int) -> None:
         """The reply to the call that began at revision `since`: in one change with its events, if it had any."""
+        if self.revision == since:
+            self._require_room()
         events = self.log.pop().events if self.revision > since else []
         self.log.append(Change(self.revision, events, reply))
         self.replies.put(reply)
+
+    def _require_room(self) -> None:
+        if not self.has_room:
+            raise JournalUnavailable(
+                "the journal is low on disk space and nothing was changed: free some, then send again"
+            )
 
     def apply(self, change: Change) -> None:
         """What `commit` and replay share."""

@@ -6,6 +6,7 @@ Nothing leaves before the append. The one place that knows asyncio; that, and th
 """
 
 import asyncio
+import contextlib
 import logging
 import queue
 import threading
@@ -20,7 +21,7 @@ from .engine import Engine
 from .errors import IdempotencyInFlight, JournalUnavailable, NotReady, Overloaded, Refused
 from .events import Change, Kept
 from .idempotency import Keepable, Keyed, kept
-from .journal.contract import BEFORE_FIRST, Journal, Outcome
+from .journal.contract import BEFORE_FIRST, Appended, Journal, Outcome
 from .journal.errors import JournalError
 from .operations.leases import expire
 from .parked import Parked, ParkingLot
@@ -33,6 +34,7 @@ Answer = tuple["asyncio.Future[Any]", object]
 
 MAX_DRAIN = 1024
 MAX_QUEUED = 50_000
+LOOK_AGAIN_S = 1.0
 STOPPING = "the service is stopping: send the call again"
 _log = logging.getLogger("batchmeta")
 
@@ -185,23 +187,33 @@ class Executor:
         self._read(None)
 
     def _drain(self) -> None:
-        deadline = _earliest(self._lot.next_deadline(), self._engine.leases.due())
-        try:
-            wait = None if deadline is None else max(0.0, deadline - self._engine.clock())
-            self._inbox.get(timeout=wait)()
-            self._wake()
+        job = self._first_job()
+        self._look_for_room()
+        job()
+        self._wake()
+        with contextlib.suppress(queue.Empty):
             for _ in range(MAX_DRAIN):
                 self._inbox.get_nowait()()
                 self._wake()
-        except queue.Empty:
-            pass
-        expire(self._engine, self._engine.clock())
+        if self._engine.has_room:
+            expire(self._engine, self._engine.clock())
         self._wake()
         for call, parked in self._lot.expired(self._engine.clock()):
             self._answer(call, partial(_retry, parked, True))
             self._wake()
         self._commit()
         self._deliver()
+
+    def _first_job(self) -> Callable[[], object]:
+        """Sleeps until there is a job, or a deadline; leases end only while there is room to say so."""
+        now, due = self._engine.clock(), self._engine.leases.due()
+        if due is not None and not self._engine.has_room:
+            due = now + LOOK_AGAIN_S
+        deadline = _earliest(self._lot.next_deadline(), due)
+        try:
+            return self._inbox.get(timeout=None if deadline is None else max(0.0, deadline - now))
+        except queue.Empty:
+            return _nothing
 
     def _begin(self, call: Call, keyed: Keyed, again: Callable[[Kept], object]) -> None:
         """A call with a key comes in: it is answered from what was kept, takes the place of one that waits, or runs."""
@@ -276,11 +288,27 @@ class Executor:
         log = self._engine.log
         if not log:
             return
-        appended = self._journal.append(self._last, self._encoder.encode(log))
-        if appended.outcome is not Outcome.OK:
+        payload = self._encoder.encode(log)
+        appended = self._journal.append(self._last, payload)
+        is_there = appended.outcome is Outcome.OK
+        if appended.outcome is Outcome.UNKNOWN:
+            appended, is_there = self._read_back(appended, payload)
+        if not is_there:
             raise Broken(f"the journal did not take a change: {appended.outcome}, its last entry is {appended.last}")
         self._last = appended.last
         log.clear()
+
+    def _read_back(self, appended: Appended, payload: bytes) -> tuple[Appended, bool]:
+        """Whether the entry that may be there or not is: whoever reads the journal next must see what we answer."""
+        for entry in self._journal.read(self._last):
+            return Appended(appended.outcome, entry.id), entry.payload == payload
+        return appended, False
+
+    def _look_for_room(self) -> None:
+        has_room = self._journal.has_room()
+        if has_room is not self._engine.has_room:
+            _log.warning("the journal has room again" if has_room else "low on disk space: changes are refused")
+            self._engine.has_room = has_room
 
     def _deliver(self) -> None:
         self._read("stopping" if self._stopping else None)
@@ -310,6 +338,10 @@ class Executor:
     def _read(self, reason: str | None) -> None:
         engine = self._engine
         self.reading = Reading(reason, engine.revision, engine.epoch, len(engine.partitions), len(self._lot))
+
+
+def _nothing() -> None:
+    pass
 
 
 def _earliest(*deadlines: float | None) -> float | None:

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from .contract import BEFORE_FIRST, Appended, Entry, EntryId, Journal, Outcome
 from .errors import EntryUnknown, JournalDamaged, JournalError, JournalLocked, JournalUnavailable
-from .file import FileJournal, Log, warn
+from .file import FLOOR_BYTES, FileJournal, Log, warn
 from .memory import MemoryJournal
 
 __all__ = [
@@ -30,13 +30,13 @@ __all__ = [
 ]
 
 
-def _memory(rest: str, _base: Path, _log: Log) -> Journal:
+def _memory(rest: str, _base: Path, _floor_bytes: int, _log: Log) -> Journal:
     if rest:
         raise ValueError("memory: takes nothing after the colon")
     return MemoryJournal()
 
 
-def _file(rest: str, base: Path, log: Log) -> Journal:
+def _file(rest: str, base: Path, floor_bytes: int, log: Log) -> Journal:
     # One or two slashes would be a half-written absolute path, or a host: both are more likely a slip than a wish.
     slashes = len(rest) - len(rest.lstrip("/"))
     if slashes not in (0, 3):
@@ -46,19 +46,21 @@ def _file(rest: str, base: Path, log: Log) -> Journal:
     path = unquote(rest[2:] if slashes else rest, errors="strict")
     if not path.strip("/") or "\0" in path or path.startswith("/") != bool(slashes):
         raise ValueError("the folder has no name, or not one that can be")
-    return FileJournal(base / path, log=log)
+    return FileJournal(base / path, floor_bytes=floor_bytes, log=log)
 
 
-SCHEMES: Final[dict[str, Callable[[str, Path, Log], Journal]]] = {"file": _file, "memory": _memory}
+SCHEMES: Final[dict[str, Callable[[str, Path, int, Log], Journal]]] = {"file": _file, "memory": _memory}
 
 
-def journal_from_url(url: str, base: Path, log: Log = warn) -> Journal:
-    """The journal at `url`, not yet opened; a relative folder is taken from `base`. Raises `ValueError`."""
+def journal_from_url(url: str, base: Path, log: Log = warn, floor_bytes: int = FLOOR_BYTES) -> Journal:
+    """The journal at `url`, not yet opened; a relative folder is taken from `base`, and there is room in it while its
+    disk has `floor_bytes` left. Raises `ValueError`.
+    """
     scheme, colon, rest = url.partition(":")
     try:
         if not colon or scheme not in SCHEMES:
             raise ValueError(f"no such scheme; there are {', '.join(SCHEMES)}")
-        return SCHEMES[scheme](rest, base, log)
+        return SCHEMES[scheme](rest, base, floor_bytes, log)
     except ValueError as error:
         forms = "file:///absolute/folder, file:relative/folder or memory:"
         raise ValueError(f"journal {url!r}: {error}. Give {forms}") from error

@@ -68,6 +68,9 @@ class Journal(Protocol):
        further on than it was asked to.
     6. What was acknowledged is given back, byte for byte, by every later opening, or the opening is refused.
        The one exception: damage to the very last entry cannot be told from a write that was never acknowledged.
+    7. `trim(floor)` lets go of entries up to `floor`, as far as is convenient, and of none after it; the last entry's
+       id stays known. What was let go may stay readable for a while; a later opening gives either it or EntryUnknown.
+    8. `has_room` is a cheap look: whether appends are likely to go well for some time.
     """
 
     durability: Durability
@@ -77,5 +80,9 @@ class Journal(Protocol):
     def read(self, after: EntryId | None) -> Iterator[Entry]: ...
 
     def append(self, expected_last: EntryId, payload: bytes) -> Appended: ...
+
+    def trim(self, floor: EntryId) -> None: ...
+
+    def has_room(self) -> bool: ...
 
     def close(self) -> None: ...

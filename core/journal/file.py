@@ -28,6 +28,7 @@ from .segment import (
 )
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
+FLOOR_BYTES: Final = 256 * 1024 * 1024
 
 Log = Callable[[str], None]
 
@@ -37,16 +38,25 @@ def warn(message: str) -> None:
 
 
 class FileJournal:
-    """`segment_bytes`: where a segment ends, unless one entry is longer. `log` hears of a torn last write being cut."""
+    """`segment_bytes`: where a segment ends, unless one entry is longer. `floor_bytes`: what must be left on the disk
+    for there to be room. `log` hears of a torn last write being cut.
+    """
 
     durability: Durability = "wal"
 
     def __init__(
-        self, folder: Path, *, segment_bytes: int = SEGMENT_BYTES, disk: Disk = REAL_DISK, log: Log = warn
+        self,
+        folder: Path,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        floor_bytes: int = FLOOR_BYTES,
+        disk: Disk = REAL_DISK,
+        log: Log = warn,
     ) -> None:
         self._folder = Folder(folder, disk)
         self._disk = disk
         self._segment_bytes = segment_bytes
+        self._floor_bytes = floor_bytes
         self._log = log
         self._owned = ExitStack()
         self._trouble: str | None = f"the journal in {folder} is not open"
@@ -63,6 +73,7 @@ class FileJournal:
             lock_fd = self._folder.lock(owned)
             self._folder.sweep()
             found = recover(self._folder) or self._begin()
+            self._folder.drop([first for first in self._folder.segments() if first < found.segments[0]])
             fd = self._settle(found, owned)
             self._owned, self._lock_fd, self._fd = owned.pop_all(), lock_fd, fd
         self._term, self._segments = found.term + 1, list(found.segments)
@@ -102,6 +113,25 @@ class FileJournal:
         self._last = entry.id
         self._end += len(record)
         return Appended(Outcome.OK, entry.id)
+
+    def trim(self, floor: EntryId) -> None:
+        """Drops whole segments. The head goes first: from then on what is older is a leftover, there or not."""
+        if self._trouble:
+            raise JournalUnavailable(self._trouble)
+        kept = self._segments[max(0, bisect_right(self._segments, floor.seq + 1) - 1) :]
+        if kept == self._segments:
+            return
+        self._trouble = f"the journal in {self._folder.path} is broken: a trim did not end; start again"
+        with self._folder.guarded():
+            self._put_head(self._term, kept, self._last)
+            self._folder.drop(self._segments[: -len(kept)])
+        self._trouble, self._segments = None, kept
+
+    def has_room(self) -> bool:
+        if self._trouble:
+            raise JournalUnavailable(self._trouble)
+        with self._folder.guarded():
+            return self._disk.free(self._lock_fd) >= self._floor_bytes
 
     def close(self) -> None:
         self._trouble = f"the journal in {self._folder.path} is not open"

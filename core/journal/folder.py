@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,12 @@ _KNOWN: Final = re.compile(r"lock|head(\.new)?|[0-9]{20}\.segment(\.new)?")
 _MODE: Final = 0o640
 
 
+def _free(fd: int) -> int:
+    """Bytes that are free on the disk of an open file."""
+    there = os.fstatvfs(fd)
+    return there.f_bavail * there.f_frsize
+
+
 @dataclass(frozen=True, slots=True)
 class Disk:
     """The calls that make bytes safe: tests put failing, short and forgetful ones in their place."""
@@ -27,6 +33,7 @@ class Disk:
     write: Callable[[int, bytes, int], int] = os.pwrite
     fdatasync: Callable[[int], None] = os.fdatasync
     fsync: Callable[[int], None] = os.fsync
+    free: Callable[[int], int] = _free
 
     def write_all(self, fd: int, data: bytes, offset: int) -> None:
         """A write may take less than it is given: go on until all is taken, in one call as a rule."""
@@ -93,6 +100,14 @@ class Folder:
         """Files that were being written aside at a crash were never part of the journal."""
         for path in self.path.glob("*.new"):
             path.unlink()
+
+    def drop(self, segments: Iterable[int]) -> None:
+        """Segments that no head counts on any more."""
+        gone = [self.segment(first) for first in segments]
+        for path in gone:
+            path.unlink()
+        if gone:
+            self._sync(self.path)
 
     def put(self, path: Path, data: bytes) -> None:
         """Make or replace a file so that at any moment the whole old or the whole new one is on disk."""

@@ -15,6 +15,7 @@ class MemoryJournal:
 
     def __init__(self, *, retain: bool = False) -> None:
         self._retain = retain
+        self._trimmed = 0
         self._entries: list[Entry] = []
         self._last = BEFORE_FIRST
         self._term = 0
@@ -30,15 +31,15 @@ class MemoryJournal:
     def read(self, after: EntryId | None) -> Iterator[Entry]:
         self._check_open()
         start, until = after or BEFORE_FIRST, self._last
-        if start.seq >= until.seq or not self._retain:
+        if not self._trimmed <= start.seq < until.seq or not self._retain:
             if start != until:
                 raise EntryUnknown(f"the memory journal does not hold what comes after entry {start}")
             return
-        # An entry's seq is its place in the list plus one.
-        if self._entries[start.seq].previous != start:
+        # An entry's seq is its place in the list plus one, and plus those that were trimmed.
+        first = start.seq - self._trimmed
+        if self._entries[first].previous != start:
             raise EntryUnknown(f"the memory journal has no entry {start}")
-        for index in range(start.seq, until.seq):
-            yield self._entries[index]
+        yield from self._entries[first : until.seq - self._trimmed]
 
     def append(self, expected_last: EntryId, payload: bytes) -> Appended:
         self._check_open()
@@ -49,6 +50,16 @@ class MemoryJournal:
             self._entries.append(entry)
         self._last = entry.id
         return Appended(Outcome.OK, self._last)
+
+    def trim(self, floor: EntryId) -> None:
+        self._check_open()
+        if self._retain:
+            gone = max(0, min(floor.seq, self._last.seq) - self._trimmed)
+            del self._entries[:gone]
+            self._trimmed += gone
+
+    def has_room(self) -> bool:
+        return True
 
     def close(self) -> None:
         self._owned = False

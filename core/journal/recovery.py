@@ -48,7 +48,7 @@ def recover(folder: Folder) -> Found | None:
     except Damage as damage:
         raise _refused(head_path, damage) from None
     _check_listing(folder, head, segments)
-    found = _follow(folder, head, segments)
+    found = _follow(folder, head, [first for first in segments if first >= head.oldest])
     # One entry at most may be gone since it was known to be safe, and only if its remains are there to be seen.
     if head.last.seq - found.last.seq > (1 if found.torn else 0):
         what = f"the history ends after entry {found.last}, but entry {head.last} was on disk"
@@ -64,7 +64,9 @@ def _check_never_opened(folder: Folder, segments: list[int]) -> None:
 
 
 def _check_listing(folder: Folder, head: Head, segments: list[int]) -> None:
-    """A segment newer than the head knows is a rotation that was interrupted; the chain of ids vouches for it."""
+    """A segment newer than the head knows is a rotation that was interrupted; the chain of ids vouches for it. One
+    that is older is what a trim left, interrupted.
+    """
     for needed in (head.oldest, head.newest):
         if needed not in segments:
             raise JournalDamaged(folder.segment(needed), 0, "this segment is missing", f"put it back, or {RESTORE}")

@@ -12,6 +12,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("port", "0", 0),
     ("port", "65535", 65_535),
     ("journal", "memory:", "memory:"),
+    ("min_free_bytes", "1", 1),
     ("device", "npu:3", "npu:3"),
     ("device", "auto", "auto"),
     ("max_body_bytes", "1", 1),
@@ -42,7 +43,8 @@ BAD = [
     ("log_level", "LOUD", "warning"),
 ]
 DEFAULTS: dict[str, Any] = {
-    "host": "127.0.0.1", "port": 8700, "journal": "file:data/journal", "device": "cpu", "max_body_bytes": 2**26,
+    "host": "127.0.0.1", "port": 8700, "journal": "file:data/journal",
+    "min_free_bytes": 2**28, "device": "cpu", "max_body_bytes": 2**26,
     "max_cell_bytes": 2**16, "max_waiting_per_client": 10_000, "allowed_hosts": (), "allow_unauthenticated": False,
     "realtime": True, "log_level": "info",
 }  # fmt: skip

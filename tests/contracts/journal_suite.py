@@ -34,6 +34,14 @@ def fill(journal: Journal, payloads: list[bytes], last: EntryId = BEFORE_FIRST) 
     return last
 
 
+def rest_after(journal: Journal, after: EntryId | None) -> list[Entry] | None:
+    """None: the journal says that it does not hold it."""
+    try:
+        return list(journal.read(after))
+    except EntryUnknown:
+        return None
+
+
 class JournalContract:
     """For any journal."""
 
@@ -130,12 +138,41 @@ class JournalContract:
                 Entry(EntryId(second, last.seq + 1), EntryId(first, last.seq), b"after")
             ]
 
+    @pytest.mark.parametrize("floor", range(len(PAYLOADS) + 1))
+    def test_a_trim_lets_go_of_nothing_after_its_floor(self, journal: Journal, tmp_path: Path, floor: int) -> None:
+        journal.open()
+        fill(journal, PAYLOADS)
+        entries = list(journal.read(None))
+        ids = [BEFORE_FIRST, *(entry.id for entry in entries)]
+        journal.trim(ids[floor])
+        journal.trim(ids[floor])
+        for _ in range(2):
+            for place in range(len(ids)):
+                assert rest_after(journal, ids[place]) in (
+                    [None, entries[place:]] if place < floor else [entries[place:]]
+                )
+            assert rest_after(journal, None) in (None, entries)
+            journal = self.reopen(journal, tmp_path / "journal")
+            journal.open()
+        with closing(journal):
+            assert journal.append(ids[-1], b"after").outcome is Outcome.OK
+            assert [entry.payload for entry in journal.read(ids[-1])] == [b"after"]
+
+    def test_a_trim_beyond_the_end_keeps_the_end(self, journal: Journal) -> None:
+        term = journal.open()
+        last = fill(journal, PAYLOADS)
+        journal.trim(EntryId(term + 1, last.seq + 10))
+        assert list(journal.read(last)) == []
+        assert journal.append(last, b"after").outcome is Outcome.OK
+
     def test_a_closed_one_refuses(self, journal: Journal) -> None:
         for _ in range(2):
             with pytest.raises(JournalUnavailable):
                 journal.append(BEFORE_FIRST, b"")
             with pytest.raises(JournalUnavailable):
                 next(journal.read(None))
+            with pytest.raises(JournalUnavailable):
+                journal.trim(BEFORE_FIRST)
             journal.open()
             journal.close()
             journal.close()
@@ -144,7 +181,9 @@ class JournalContract:
         # Given inside: Hypothesis forbids one decorated method to be run by several subclasses.
         @settings(max_examples=40, deadline=None)
         @given(
-            steps=st.lists(st.one_of(st.binary(max_size=300), st.sampled_from(["reopen", "gap", "read"])), max_size=30)
+            steps=st.lists(
+                st.one_of(st.binary(max_size=300), st.sampled_from(["reopen", "gap", "read", "trim"])), max_size=30
+            )
         )
         def run(steps: list[bytes | str]) -> None:
             with tempfile.TemporaryDirectory() as name:
@@ -154,7 +193,7 @@ class JournalContract:
 
     def check_against_a_list(self, folder: Path, steps: list[bytes | str]) -> None:
         """Any run of appends, refused appends, reads and openings against the plainest model there is."""
-        journal, model = self.make(folder), list[bytes]()
+        journal, model, floor = self.make(folder), list[bytes](), BEFORE_FIRST
         term, last = journal.open(), BEFORE_FIRST
         for step in steps:
             if isinstance(step, bytes):
@@ -166,7 +205,10 @@ class JournalContract:
             elif step == "reopen":
                 journal = self.reopen(journal, folder)
                 term = journal.open()
-            assert [entry.payload for entry in journal.read(None)] == model
+            elif step == "trim":
+                floor = last
+                journal.trim(floor)
+            assert [entry.payload for entry in journal.read(floor)] == model[floor.seq :]
         journal.close()
 
 

@@ -29,6 +29,10 @@ class WatchedJournal(MemoryJournal):
         super().__init__(retain=True)
         self.payloads: list[bytes] = []
         self.before = before
+        self.room = True
+
+    def has_room(self) -> bool:
+        return self.room
 
     def append(self, expected_last: EntryId, payload: bytes) -> Appended:
         self.payloads.append(payload)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.journal import BEFORE_FIRST, FileJournal, JournalUnavailable, Outcome
+from core.journal import BEFORE_FIRST, EntryId, EntryUnknown, FileJournal, JournalUnavailable, Outcome
 from core.journal.folder import REAL_DISK, Disk
 from core.journal.segment import ENTRY_HEADER_BYTES, encode_entry
 from tests.contracts.journal_disks import FaultyDisk, ForgetfulDisk
@@ -195,3 +195,42 @@ def test_terms_rise_over_openings_that_fail_or_write_nothing(tmp_path: Path) -> 
             assert journal.append(BEFORE_FIRST, b"").outcome in (Outcome.OK, Outcome.GAP)
     assert len(terms) >= 3
     assert terms == sorted(set(terms))
+
+
+def trimmed(folder: Path, disk: Disk) -> bool:
+    """Six entries in small segments, of which the first four are let go. False where the disk failed it."""
+    with closing(FileJournal(folder, segment_bytes=200)) as journal:
+        journal.open()
+        fill(journal, [payload(seq) for seq in range(1, 7)])
+    with closing(FileJournal(folder, segment_bytes=200, disk=disk)) as journal:
+        try:
+            term = journal.open()
+            journal.trim(EntryId(term - 1, 4))
+        except JournalUnavailable:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("fail_at", range(1, 20))
+def test_a_trim_that_is_interrupted_loses_nothing_after_its_floor(tmp_path: Path, fail_at: int) -> None:
+    faulty = FaultyDisk(fail_at=fail_at)
+    done = trimmed(tmp_path, faulty.disk())
+    assert done == (len(faulty.calls) < fail_at)
+    with closing(FileJournal(tmp_path, segment_bytes=200)) as journal:
+        journal.open()
+        assert [entry.payload for entry in journal.read(EntryId(1, 4))] == [payload(5), payload(6)]
+
+
+def test_what_an_interrupted_trim_left_is_swept_by_the_next_opening(tmp_path: Path) -> None:
+    """The head no longer counts on these segments: one that is there, or is not, or is damaged, is all the same."""
+    before = trimmed(tmp_path / "whole", REAL_DISK)
+    assert before
+    kept = {path.name for path in (tmp_path / "whole").glob("*.segment")}
+    assert trimmed(tmp_path / "left", REAL_DISK)
+    (tmp_path / "left" / f"{1:020d}.segment").write_bytes(b"a leftover")
+    with closing(FileJournal(tmp_path / "left", segment_bytes=200)) as journal:
+        journal.open()
+        assert [entry.payload for entry in journal.read(EntryId(1, 4))] == [payload(5), payload(6)]
+        with pytest.raises(EntryUnknown):
+            next(journal.read(None))
+    assert {path.name for path in (tmp_path / "left").glob("*.segment")} == kept
