@@ -7,16 +7,20 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from .settings import SettingsRefused, load
+from .settings import VERIFY, SettingsRefused, load
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs until told to stop; the exit status."""
+    """Runs until told to stop, or with --verify looks through the data folder; the exit status."""
     try:
-        settings = load(arguments, os.environ)
+        settings = load([argument for argument in arguments if argument != VERIFY], os.environ)
     except SettingsRefused as error:
         return _refuse(error)
     logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(message)s")
+    if VERIFY in arguments:
+        from .verify import verify
+
+        return verify(settings)
     from .process import StartRefused, serve
 
     try:

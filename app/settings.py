@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 PREFIX = "BATCHMETA_"
+VERIFY = "--verify"
 
 
 class SettingsRefused(Exception):
@@ -154,4 +155,5 @@ def _parser() -> argparse.ArgumentParser:
             nargs="?" if is_switch else None,
             const="true" if is_switch else None,
         )
+    parser.add_argument(VERIFY, action="store_true", help="look through the data folder, tell any damage, and end")
     return parser

@@ -19,12 +19,13 @@ import msgspec
 
 from .engine import Engine
 from .errors import IdempotencyInFlight, JournalUnavailable, NotReady, Overloaded, Refused
-from .events import Change, Kept
+from .events import Kept
 from .idempotency import Keepable, Keyed, kept
 from .journal.contract import BEFORE_FIRST, Appended, Journal, Outcome
 from .journal.errors import JournalError
 from .operations.leases import expire
 from .parked import Parked, ParkingLot
+from .replay import replay
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -178,12 +179,7 @@ class Executor:
                 self._fail(failure)
 
     def _replay(self) -> None:
-        decoder = msgspec.msgpack.Decoder(list[Change])
-        for entry in self._journal.read(None):
-            for change in decoder.decode(entry.payload):
-                self._engine.apply(change)
-            self._last = entry.id
-        self._engine.changed.clear()
+        self._last = replay(self._engine, self._journal.read(None))
         self._read(None)
 
     def _drain(self) -> None:

@@ -81,6 +81,20 @@ class FileJournal:
         self._trouble = None
         return self._term
 
+    def look(self) -> str | None:
+        """Open for reading alone; nothing in the folder is changed. Says what the next `open` will cut, if anything.
+
+        Raises as `open` does.
+        """
+        with self._folder.guarded(), ExitStack() as owned:
+            self._folder.hold(owned)
+            found = recover(self._folder)
+            if found is None:
+                raise JournalUnavailable(f"there is no journal in {self._folder.path}")
+            self._owned = owned.pop_all()
+        self._segments, self._last = list(found.segments), found.last
+        return found.torn
+
     def read(self, after: EntryId | None) -> Iterator[Entry]:
         if not self._segments:
             raise JournalUnavailable(self._trouble)

@@ -84,16 +84,25 @@ class Folder:
 
     def lock(self, owned: ExitStack) -> int:
         """Own the folder until `owned` is closed. Gives the descriptor of the lock file."""
-        fd = os.open(self.path / LOCK_NAME, os.O_RDWR | os.O_CREAT, _MODE)
+        fd = self._flock(os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX, owned)
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        return fd
+
+    def hold(self, owned: ExitStack) -> None:
+        """Keep others from owning the folder until `owned` is closed, without a trace."""
+        if (self.path / LOCK_NAME).exists():
+            self._flock(os.O_RDONLY, fcntl.LOCK_SH, owned)
+
+    def _flock(self, flags: int, kind: int, owned: ExitStack) -> int:
+        fd = os.open(self.path / LOCK_NAME, flags, _MODE)
         owned.callback(os.close, fd)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             pid = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
             by = f"process {pid}" if pid.isdigit() else "another process"
             raise JournalLocked(f"the journal in {self.path} is in use by {by}") from None
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
         return fd
 
     def sweep(self) -> None:
