@@ -29,12 +29,39 @@ Include = Literal["keys", "group_ids", "field_schema", "custom_meta", "backend_m
 Wait = Annotated[float, Meta(ge=0, le=60, description="seconds this call may wait for data")]
 PageSize = Annotated[int, Meta(ge=1, le=10_000)]
 Cursor = Annotated[str, Meta(min_length=1, max_length=200)]
+MAX_CONDITIONS = 32
+MAX_PATH = 32
+MAX_VALUES = 1024
 Token = Annotated[str, Meta(min_length=1, max_length=200)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class Request(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True, omit_defaults=True):
     """Base of all request bodies."""
+
+
+Text = Annotated[str, Meta(max_length=65_536)]
+Path = (
+    Annotated[str, Meta(min_length=1, max_length=4096, description="members joined by dots")]
+    | Annotated[list[Annotated[str, Meta(max_length=512)]], Meta(min_length=1, max_length=MAX_PATH)]
+)
+Scalar = bool | int | float | Text
+
+
+class Condition(Request, frozen=True):
+    """One condition on a row's custom meta; a row that has no such path, or another type there, fails it.
+
+    `value` is what to compare with: an array for `in`, a string for `prefix`, true (or left out) or false for `exists`.
+    """
+
+    path: Path
+    op: Literal["==", "!=", "<", "<=", ">", ">=", "in", "prefix", "exists"]
+    value: Scalar | Annotated[list[Scalar], Meta(max_length=MAX_VALUES)] | None = None
+
+
+Where = Annotated[
+    list[Condition], Meta(max_length=MAX_CONDITIONS, description="all of these must hold, over custom meta")
+]
 
 
 class FieldSchema(Request, frozen=True):
