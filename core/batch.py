@@ -137,7 +137,7 @@ def describe(partition: Partition, rows: Ints, indexes: Ints, view: View) -> Bat
     cut = Cut(partition, rows, fields, view.expand)
     include = view.include
     if include is None:
-        include = DEFAULT_INCLUDE | {"keys"} if partition.rows.keys is not None else DEFAULT_INCLUDE
+        include = DEFAULT_INCLUDE | {"keys"} if partition.rows.by_key else DEFAULT_INCLUDE
     return Batch(
         partition.partition_id,
         partition.revision,

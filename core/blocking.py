@@ -23,14 +23,14 @@ def explain(partition: Partition | None, task: str, fields: tuple[str, ...], sam
         Blocking("field-unknown", partition.rows.live_count, field=f) for f in fields if f not in partition.fields
     ]
     found = [*unknown, *_not_produced(partition, fields), *_held(partition, partition.tasks.get(task))]
-    found += sampler.blocking(partition)
+    found += sampler.blocking(partition) + _clearing(partition, partition.tasks.get(task))
     return found + _exhausted(partition, partition.tasks.get(task))
 
 
 def _not_produced(partition: Partition, fields: tuple[str, ...]) -> list[Blocking]:
     out = []
     for field in (partition.fields[name] for name in fields if name in partition.fields):
-        count = partition.rows.live_count - int(partition.grid.produced[field.bit])
+        count = partition.rows.live_count - partition.grid.produced_live(field)
         if count:
             out.append(Blocking("not-produced", count, _first(partition, _lacks(partition, field)), field=field.name))
     return out
@@ -62,8 +62,20 @@ def _held(partition: Partition, task: Task | None) -> list[Blocking]:
 
 
 def _in_state(partition: Partition, task: Task, reason: str, state: int, count: int) -> Blocking:
-    rows = np.flatnonzero(task.state[: partition.rows.n] == state)[:EXAMPLES]
+    n = partition.rows.n
+    rows = np.flatnonzero((task.state[:n] == state) & (partition.rows.live[:n] == 1))[:EXAMPLES]
     return Blocking(reason, count, tuple(partition.rows.global_index[rows].tolist()))
+
+
+def _clearing(partition: Partition, task: Task | None) -> list[Blocking]:
+    """Rows that an abort of their clear would bring back, and that the task has not consumed."""
+    if not partition.rows.clearing_count:
+        return []
+    rows = np.flatnonzero(partition.rows.clearing)
+    if task is not None:
+        rows = rows[task.state[rows] != CONSUMED]
+    examples = partition.rows.global_index[rows[:EXAMPLES]].tolist()
+    return [Blocking("clearing", len(rows), tuple(examples))] if len(rows) else []
 
 
 def _exhausted(partition: Partition, task: Task | None) -> list[Blocking]:

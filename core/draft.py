@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
+from . import gone
 from .arrays import Flags, Ints, pack
 from .cells import EMPTY, NULL, Cells, json_values, merged, to_list
 from .engine import Engine
@@ -22,8 +23,6 @@ from .errors import (
     KeyNotFound,
     PartitionSealed,
     PreconditionFailed,
-    SampleCleared,
-    SampleNotFound,
     TooManySamples,
 )
 from .events import AnyEvent, CustomMetaSet, Grouped, Inserted, PartitionMade, Produced
@@ -37,7 +36,11 @@ T = TypeVar("T")
 
 
 class Draft:
-    """Rows of one partition and the events collected for them. `created` counts new rows."""
+    """Rows of one partition and the events collected for them. `created` counts new rows.
+
+    `named` rows are what the caller's columns are as long as. `kept`: which of them are written, by position, where
+    cleared ones are left out (None: all); `skipped` are those.
+    """
 
     def __init__(self, engine: Engine, partition_id: str, partition: Partition | None) -> None:
         self.engine = engine
@@ -49,6 +52,9 @@ class Draft:
         self.indexes: Ints = np.empty(0, np.int64)
         self.rows: Ints = np.empty(0, np.int64)
         self.created = 0
+        self.named = 0
+        self.kept: Ints | None = None
+        self.skipped: list[int | str] = []
         self._packed: bytes | None = None
 
     @property
@@ -64,44 +70,55 @@ class Draft:
 
     # Which rows
 
-    def choose(self, indexes: list[int] | None, keys: list[str] | None, *, create: bool = False) -> None:
-        """The rows of `indexes` or of `keys`. Raises where a row is named twice, not there, or nothing is named."""
+    def choose(
+        self, indexes: list[int] | None, keys: list[str] | None, *, create: bool = False, skip: bool = False
+    ) -> None:
+        """The rows of `indexes` or of `keys`. Raises where a row is named twice, not there, or nothing is named.
+
+        `skip`: rows that were cleared are left out.
+        """
         if (indexes is None) == (keys is None):
             raise Invalid.at("body", "give global_indexes or keys, one of them")
         if keys is not None:
-            self.name(keys, create=create)
+            self.name(keys, create=create, skip=skip)
         elif indexes is not None:
-            self._index(indexes, create)
+            self._index(indexes, create, skip)
 
-    def _index(self, indexes: list[int], create: bool) -> None:
+    def _index(self, indexes: list[int], create: bool, skip: bool) -> None:
         if create:
             raise Invalid.at("body.create", "needs keys: indexes are given out by the service")
         if len(set(indexes)) != len(indexes):
             raise DuplicateIndexes(global_indexes=_repeated(indexes))
+        self.named = len(indexes)
         self.indexes = np.array(indexes, np.int64)
         self.rows = self.partition.rows.locate(self.indexes)
         if not self.rows.all():
-            self._absent(self.indexes[self.rows == 0])
+            self._absent(skip)
 
-    def _absent(self, indexes: Ints) -> None:
-        future = indexes[indexes >= self.engine.next_index]
-        if len(future):
-            raise SampleNotFound(global_indexes=future.tolist())
-        raise SampleCleared(global_indexes=indexes.tolist())
+    def _absent(self, skip: bool) -> None:
+        absent = self.indexes[self.rows == 0]
+        gone.check_indexes(self.partition.rows, absent, self.engine.next_index, skip)
+        self.kept = np.flatnonzero(self.rows)
+        self.indexes, self.rows, self.skipped = self.indexes[self.kept], self.rows[self.kept], absent.tolist()
 
     def add(self, count: int) -> None:
         """`count` new rows without keys."""
+        self.named = count
         self._create(count, None)
         first = self.engine.next_index
         self.indexes = np.arange(first, first + count)
         self.rows = np.zeros(count, np.int64)
 
-    def name(self, keys: list[str], *, create: bool) -> None:
+    def name(self, keys: list[str], *, create: bool, skip: bool = False) -> None:
         """The rows of these keys; those that are not there are new, or refused without `create`."""
         check_keys(keys, "body.keys")
         if len(set(keys)) != len(keys):
             raise DuplicateKeys(keys=_repeated(keys))
+        self.named = len(keys)
         names = json_values(keys)
+        gone.check_keys(self.partition.rows, names, skip)
+        if self.partition.rows.tombstones and not self.partition.rows.tombstones.keys().isdisjoint(names):
+            keys, names = self._left_out(keys, names)
         found = self.partition.rows.find(names)
         new = [i for i, index in enumerate(found) if index is None]
         if new and not create:
@@ -115,13 +132,28 @@ class Draft:
         else:
             self.rows = self.partition.rows.locate(self.indexes)
 
+    def _left_out(self, keys: list[str], names: list[bytes]) -> tuple[list[str], list[bytes]]:
+        """Without those that were cleared for good."""
+        tombstones = self.partition.rows.tombstones
+        kept = [i for i, name in enumerate(names) if name not in tombstones]
+        self.kept = np.array(kept, np.int64)
+        self.skipped = [key for key, name in zip(keys, names, strict=True) if name in tombstones]
+        return [keys[i] for i in kept], [names[i] for i in kept]
+
+    def of_kept(self, cells: Cells) -> Cells:
+        """A column for the named rows as one for those that are written."""
+        if self.kept is None or isinstance(cells, bytes):
+            return cells
+        return [cells[i] for i in self.kept.tolist()]
+
     def _create(self, count: int, keys: list[bytes] | None) -> None:
         if self.partition.is_sealed:
             raise PartitionSealed(keys=[msgspec.json.decode(key) for key in keys or ()])
         most = self.partition.limits.max_samples
-        if most is not None and self.partition.rows.live_count + count > most:
+        held = self.partition.rows.held_count
+        if most is not None and held + count > most:
             raise TooManySamples(
-                f"partition {self.partition_id!r} holds {self.partition.rows.live_count} of at most {most} samples; "
+                f"partition {self.partition_id!r} holds {held} of at most {most} samples; "
                 f"this call would add {count}: delete some, or wait until they are"
             )
         self.created = count
@@ -171,6 +203,7 @@ class Draft:
         """Make fields ready. Raises KindConflict, DtypeConflict."""
         grid = self.partition.grid
         plan = grid.plan(write.form)
+        write = write if self.kept is None else write.at(self.kept)
         if plan is None:
             self._check_room(write.form)
         indexes = self.packed()

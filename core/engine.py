@@ -9,13 +9,18 @@ from typing import Any
 
 import torch
 
+from . import clearing
 from .cells import CellChecker
+from .clears import Clears
 from .errors import JournalUnavailable, PartitionCleared, PartitionNotFound
 from .events import (
     AnyEvent,
     BackendMetaSet,
     Change,
+    ClearAborted,
+    ClearCommitted,
     Cleared,
+    ClearPlanned,
     Consumed,
     CustomMetaSet,
     Extended,
@@ -53,6 +58,9 @@ _APPLY: dict[type, Callable[[Partition, Any], Any]] = {
     Sealed: Partition.seal,
     Leased: Partition.lease,
     Settled: Partition.settle,
+    ClearPlanned: clearing.plan,
+    ClearCommitted: clearing.commit,
+    ClearAborted: clearing.abort,
 }
 
 
@@ -79,6 +87,7 @@ class Engine:
         self.partitions: dict[str, Partition] = {}
         self.deleted: dict[str, int] = {}
         self.leases = Leases()
+        self.clears = Clears()
         self.replies = KeptReplies() if replies is None else replies
         self.next_index = 0
         self.revision = 0
@@ -161,16 +170,23 @@ class Engine:
             self.next_index = max(self.next_index, event.first + event.count)
 
     def _follow(self, event: AnyEvent, touched: Any) -> None:
-        """Leases that an event began, or took rows from."""
+        """Leases and clears that an event began or closed, or took rows from."""
         if isinstance(event, Leased):
             self.leases.begin(touched, self.clock())
         elif isinstance(event, Settled):
             self.leases.settle([touched])
+        elif isinstance(event, ClearPlanned):
+            self.clears.begin(touched)
         elif touched:
             self.leases.settle(touched)
+        if isinstance(event, ClearCommitted | ClearAborted):
+            self.clears.close(event.number, "committed" if isinstance(event, ClearCommitted) else "aborted")
 
     def _delete(self, partition_id: str) -> None:
-        self.leases.settle(self.partitions.pop(partition_id).lose_all())
+        partition = self.partitions.pop(partition_id)
+        self.leases.settle(partition.lose_all())
+        for number in partition.clears:
+            self.clears.close(number, "committed")
         self.deleted[partition_id] = self.revision
         if len(self.deleted) > MAX_DELETED:
             del self.deleted[next(iter(self.deleted))]

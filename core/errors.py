@@ -2,9 +2,10 @@
 
 Refused                       nothing changed; the caller can do something about it
 ├── Invalid                   DuplicateKeys, DuplicateIndexes, IdempotencyMismatch
-├── NotFound                  PartitionNotFound, SampleNotFound, KeyNotFound, FieldNotFound, ClaimNotFound
-├── Conflict                  PartitionConflict, PartitionSealed, DtypeConflict, KindConflict, GroupConflict, LeaseLost,
-│                             IdempotencyInFlight
+├── NotFound                  PartitionNotFound, SampleNotFound, KeyNotFound, FieldNotFound, ClaimNotFound,
+│                             ClearNotFound
+├── Conflict                  PartitionConflict, PartitionSealed, DtypeConflict, KindConflict, GroupConflict,
+│                             SampleClearing, LeaseLost, ClearClosed, IdempotencyInFlight
 ├── Gone                      PartitionCleared, SampleCleared
 ├── PreconditionFailed
 ├── TooMany                   TooManySamples, TooManyWaiting
@@ -100,6 +101,12 @@ class ClaimNotFound(NotFound):
     code = "claim-not-found"
 
 
+class ClearNotFound(NotFound):
+    """There is no such clear: it never was, or was closed long ago."""
+
+    code = "clear-not-found"
+
+
 class Conflict(Refused):
     """The call contradicts what is there."""
 
@@ -134,10 +141,22 @@ class GroupConflict(Conflict):
     code = "group-conflict"
 
 
+class SampleClearing(Conflict):
+    """The sample is being cleared: send the call again once that clear is committed or aborted."""
+
+    code = "sample-clearing"
+
+
 class LeaseLost(Conflict):
     """The lease on these samples has ended: drop what you did with them, others may have them now."""
 
     code = "lease-lost"
+
+
+class ClearClosed(Conflict):
+    """The clear was committed or aborted before: what is gone does not come back, what is back needs a new clear."""
+
+    code = "clear-closed"
 
 
 class IdempotencyInFlight(Conflict):

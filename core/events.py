@@ -150,6 +150,23 @@ class Extended(Event, frozen=True):
     length_s: float
 
 
+class ClearPlanned(Event, frozen=True):
+    """These live rows are clearing until this clear is committed or aborted. `planned_at`: Unix seconds."""
+
+    number: int
+    indexes: bytes
+    with_tombstones: bool
+    planned_at: float
+
+
+class ClearCommitted(Event, frozen=True):
+    number: int
+
+
+class ClearAborted(Event, frozen=True):
+    number: int
+
+
 AnyEvent = (
     PartitionMade
     | PartitionSet
@@ -167,6 +184,9 @@ AnyEvent = (
     | Leased
     | Settled
     | Extended
+    | ClearPlanned
+    | ClearCommitted
+    | ClearAborted
 )
 
 

@@ -57,6 +57,10 @@ class CellColumn:
         """Rows with a cell of their own that is not null."""
         return np.empty(0, np.int64) if self.cells is None else self.cells.recorded()
 
+    def is_recorded(self, rows: Ints) -> bool:
+        """Some of these rows have a cell of their own that is not null."""
+        return self.cells is not None and bool(self.cells.start[rows].any())
+
     def resize(self, capacity: int) -> None:
         if self.cells is not None:
             self.cells.resize(capacity)

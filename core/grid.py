@@ -17,9 +17,12 @@ _NO_SIZES: Sizes = np.zeros((1, 0), np.int32)
 
 
 class Grid:
-    """`produced` counts per field bit. Every change of a field's schema or constant ends all plans."""
+    """`produced` counts cells per field bit, `hidden` those of rows that are clearing, which keep all they have.
 
-    __slots__ = ("_free_bits", "_plans", "capacity", "fields", "produced", "sizes", "status")
+    Every change of a field's schema or constant ends all plans.
+    """
+
+    __slots__ = ("_free_bits", "_plans", "capacity", "fields", "hidden", "produced", "sizes", "status")
 
     def __init__(self, device: torch.device, capacity: int) -> None:
         self.capacity = capacity
@@ -27,6 +30,7 @@ class Grid:
         self.status = status_words(device, capacity)
         self.sizes = SizeTable(capacity)
         self.produced: Ints = np.zeros(WORD, np.int64)
+        self.hidden: Ints = np.zeros(WORD, np.int64)
         self._free_bits: list[int] = []
         self._plans: Memo[bytes, Plan] = Memo()
 
@@ -42,6 +46,14 @@ class Grid:
             return np.empty(0, np.int64)
         rows = np.arange(self.capacity)
         return np.flatnonzero(bit_column(self.status.gather(rows), field.bit))
+
+    def produced_live(self, field: Field) -> int:
+        """How many live rows have the field."""
+        return int(self.produced[field.bit] - self.hidden[field.bit])
+
+    def written(self, rows: Ints) -> Ints:
+        """The words of the fields that were ever written: int64 [rows, words]."""
+        return self.status.gather(rows)
 
     def cells_of(self, field: Field, rows: Ints) -> list[bytes]:
         """Backend meta of one field: one JSON value per row."""
@@ -106,6 +118,7 @@ class Grid:
         self.fields[name] = field = Field(name, bit, declared)
         self.status.reserve(self.capacity, bit + 1)
         self.produced = grown(self.produced, self.status.width * WORD, 0)
+        self.hidden = grown(self.hidden, self.status.width * WORD, 0)
         self._plans.clear()
         return field
 
@@ -140,6 +153,11 @@ class Grid:
             column.spread(self.holders(self.fields[name]), self.capacity)
             column.put(rows, values, lambda: rows, self.capacity)
         self._plans.clear()
+
+    def hide(self, rows: Ints, step: int = 1) -> None:
+        """These rows are clearing (step -1: no longer): what they have does not count as live."""
+        cells = count_bits(self.status.gather(rows))
+        self.hidden[: len(cells)] += step * cells
 
     def clear(self, rows: Ints) -> Ints:
         """These rows are gone: per field bit, how many cells went."""

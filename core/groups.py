@@ -49,11 +49,24 @@ class Groups:
         self.count += 1
 
     def remove(self, rows: Ints) -> Ints:
-        """These rows are cleared. Returns the numbers of their groups."""
+        """These rows are no longer live. Returns the numbers of their groups."""
+        return self._resize_groups(rows, -1)
+
+    def bring_back(self, rows: Ints) -> Ints:
+        """These rows are live again. Returns the numbers of their groups."""
+        return self._resize_groups(rows, 1)
+
+    def _resize_groups(self, rows: Ints, step: int) -> Ints:
         numbers = self.number[rows].astype(np.int64)
         numbers = numbers[numbers > 0]
-        np.subtract.at(self.size, numbers, 1)
+        np.add.at(self.size, numbers, step)
         return numbers
+
+    def rows_of(self, group_ids: Sequence[bytes], rows: Ints) -> Ints:
+        """Those of `rows` that belong to one of these groups, in the order of `rows`."""
+        wanted = np.zeros(self.count, np.bool_)
+        wanted[[self.numbers[group_id] for group_id in group_ids if group_id in self.numbers]] = True
+        return np.asarray(rows[wanted[self.number[rows]]])
 
     def members(self, numbers: Ints, live: Bits, each: int) -> Ints:
         """int64 [groups, each]: the live rows of groups that have exactly `each` of them, lowest first."""

@@ -10,6 +10,7 @@ import torch
 
 from .arrays import Cells, Ints, filled, grown, pack, unpack
 from .cells import EMPTY
+from .clears import Clear
 from .events import (
     BackendMetaSet,
     Cleared,
@@ -60,6 +61,7 @@ class Partition:
         self.tasks: dict[str, Task] = {}
         self.supplies: dict[tuple[str, tuple[str, ...]], Supply] = {}
         self.leases: dict[int, Lease] = {}
+        self.clears: dict[int, Clear] = {}
         self._located: tuple[bytes, Ints] = NOWHERE
 
     # What is asked often
@@ -104,6 +106,7 @@ class Partition:
         wanted = [self.fields[field] for field in fields]
         mask = self.mask(wanted)
         takeable = self.grid.status.complete(np.arange(self.rows.n), mask).astype(np.bool_)
+        takeable &= self.rows.live[: self.rows.n].view(np.bool_)
         task = self.tasks.get(name)
         if task is not None:
             takeable &= task.state[: self.rows.n] == FREE
@@ -206,11 +209,10 @@ class Partition:
         """Rows of a lease are accepted, free again, or dead."""
         lease = self.leases[event.number]
         task = self.tasks[lease.task]
-        task.settle(self.rows.locate(unpack(event.accepted)), CONSUMED)
-        task.settle(self.rows.locate(unpack(event.dead)), DEAD)
+        self._settle_rows(task, event.accepted, CONSUMED)
+        self._settle_rows(task, event.dead, DEAD)
         task.reasons.update(zip(unpack(event.dead).tolist(), event.reasons, strict=True))
-        free = self.rows.locate(unpack(event.released))
-        task.settle(free, FREE)
+        free = self._settle_rows(task, event.released, FREE)
         for supply in self._supplies_of(lease.task):
             supply.add(free[covers(self.grid.status.gather(free), supply.mask)])
         lease.settle(unpack(event.accepted), ACCEPTED)
@@ -218,6 +220,13 @@ class Partition:
         lease.settle(unpack(event.dead), LOST if event.is_lost else REJECTED)
         self._drop_closed([lease])
         return lease
+
+    def _settle_rows(self, task: Task, indexes: bytes, state: int) -> Ints:
+        """Those of the rows that are live: one that is clearing is settled too, and nobody's meanwhile."""
+        rows = self.rows.locate_held(unpack(indexes))
+        live = self.rows.live[rows]
+        task.settle(rows, state, live)
+        return np.asarray(rows[live == 1])
 
     def _drop_closed(self, leases: Iterable[Lease]) -> None:
         for lease in leases:
@@ -246,27 +255,45 @@ class Partition:
         """Rows are gone, and with them what is leased of them."""
         indexes = unpack(event.indexes)
         rows = self.rows.locate(indexes)
-        self._located = NOWHERE
-        gone = self.grid.clear(rows)
-        holders = self._forget_rows(rows, indexes)
-        for field in self.grid.forget(gone):
-            self.rows.revision[field.backend.recorded()] = self.revision  # patched without having the field
-            self._drop_supplies(field.name)
-        if self.rows.n - 1 - self.rows.live_count > max(GAPS, self.rows.live_count) or not self.rows.live_count:
-            self._close_gaps()
-        return self._lose([self.leases[number] for number in holders], indexes)
+        self.withdraw(rows)
+        self.rows.remove(rows)
+        return self.drop(rows, indexes)
 
-    def _forget_rows(self, rows: Ints, indexes: Ints) -> list[int]:
+    def withdraw(self, rows: Ints) -> None:
+        """These rows are on offer to nobody, and in no count."""
+        self._located = NOWHERE
         for supply in self.supplies.values():
             supply.discard(rows)
         numbers = self.groups.remove(rows)
         for supply in self.supplies.values():
             supply.resized(numbers)
-        holders = [number for task in self.tasks.values() for number in task.clear(rows, indexes).tolist()]
+        for task in self.tasks.values():
+            task.hide(rows)
+
+    def bring_back(self, rows: Ints) -> None:
+        """Withdrawn rows are on offer again, as they are now."""
+        self._located = NOWHERE
+        numbers = self.groups.bring_back(rows)
+        for task in self.tasks.values():
+            task.hide(rows, -1)
+        words = self.grid.status.gather(rows)
+        for (name, _), supply in self.supplies.items():
+            self._offer(name, supply, rows, np.zeros_like(words), words)
+            supply.resized(numbers)
+
+    def drop(self, rows: Ints, indexes: Ints) -> list[Lease]:
+        """Withdrawn rows are gone for good."""
+        gone = self.grid.clear(rows)
+        holders = [number for task in self.tasks.values() for number in task.drop(rows, indexes).tolist()]
         if self.custom_meta is not None:
             self.custom_meta[rows] = EMPTY
-        self.rows.remove(rows)
-        return holders
+        for field in self.grid.forget(gone):
+            self.rows.revision[field.backend.recorded()] = self.revision  # patched without having the field
+            self._drop_supplies(field.name)
+        held = self.rows.held_count
+        if self.rows.n - 1 - held > max(GAPS, held) or not held:
+            self._close_gaps()
+        return self._lose([self.leases[number] for number in holders], indexes)
 
     def _drop_supplies(self, field: str) -> None:
         for key in [key for key in self.supplies if field in key[1]]:
@@ -293,7 +320,7 @@ class Partition:
 
     def _close_gaps(self) -> None:
         """Give back what cleared rows held; row numbers change, so the supplies go too."""
-        rows = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(self.rows.live)])
+        rows = np.concatenate([np.zeros(1, np.int64), self.rows.held()])
         capacity = len(rows) + 15
         self.grid.keep(rows, capacity)
         self.groups.keep(rows, capacity)
@@ -303,6 +330,7 @@ class Partition:
             self.custom_meta = grown(self.custom_meta[rows], capacity, EMPTY)
             self.custom_meta[0] = NULL
         self.rows.keep(rows, capacity)
+        self.groups.remove(np.flatnonzero(self.rows.clearing))
         self.supplies.clear()
 
 

@@ -73,8 +73,7 @@ class GroupIndex:
     def __init__(self, by: GroupBy, n: int, rows: Rows, groups: Groups) -> None:
         self.by, self.n = by, n
         self._rows, self._groups = rows, groups
-        first = rows.after(-1, 1)
-        self._base = int(rows.position[first[0]]) // n if len(first) else rows.inserted // n
+        self._base = int(rows.position[1]) // n if rows.n > 1 else rows.inserted // n  # no row comes before row 1
         self._ready = np.zeros(BLOCK, np.int64)
         self.whole = Pool()
 
@@ -156,7 +155,7 @@ class Supply:
                 index.refresh(np.unique(numbers).astype(np.int64))
 
     def resized(self, numbers: Ints) -> None:
-        """These groups lost rows."""
+        """These groups lost rows, or have some back."""
         for index in self.groups.values():
             if index.by == "group_id":
                 index.refresh(np.unique(numbers).astype(np.int64))

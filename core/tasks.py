@@ -10,6 +10,7 @@ FREE, CONSUMED, LEASED, DEAD = range(4)
 class Task:
     """`state` uint8 [rows]; `consumed` counts rows consumed since the last reset, cleared ones included.
 
+    Rows that are clearing keep their state, but count as cleared ones: `leased` and `dead` are of live rows.
     `attempts` and `holder` (the number of the lease that has the row) int64 [rows], once there was a lease; `reasons`
     why rows are dead, by index.
     """
@@ -52,21 +53,27 @@ class Task:
         self.leased += len(rows)
         return self.attempts[rows]
 
-    def settle(self, rows: Ints, state: int) -> None:
-        """Leased rows are consumed, free again, or dead."""
-        self.leased -= len(rows)
+    def settle(self, rows: Ints, state: int, live: Bits) -> None:
+        """Leased rows are consumed, free again, or dead; `live` uint8 [rows]: those that are not clearing."""
+        count = int(np.count_nonzero(live))
+        self.leased -= count
         self.state[rows] = state
         if self.holder is not None:
             self.holder[rows] = 0
-        self.consumed += len(rows) if state == CONSUMED else 0
-        self.dead += len(rows) if state == DEAD else 0
+        if state == CONSUMED:
+            self.consumed += len(rows)
+            self.consumed_cleared += len(rows) - count
+        self.dead += count if state == DEAD else 0
 
-    def clear(self, rows: Ints, indexes: Ints) -> Ints:
-        """These rows are gone; what was consumed of them still counts. Returns the numbers of leases that had some."""
+    def hide(self, rows: Ints, step: int = 1) -> None:
+        """These rows are clearing (step -1: live again): they count no more, but for what was consumed of them."""
         state = self.state[rows]
-        self.consumed_cleared += int(np.count_nonzero(state == CONSUMED))
-        self.leased -= int(np.count_nonzero(state == LEASED))
-        self.dead -= int(np.count_nonzero(state == DEAD))
+        self.consumed_cleared += step * int(np.count_nonzero(state == CONSUMED))
+        self.leased -= step * int(np.count_nonzero(state == LEASED))
+        self.dead -= step * int(np.count_nonzero(state == DEAD))
+
+    def drop(self, rows: Ints, indexes: Ints) -> Ints:
+        """These hidden rows are gone. Returns the numbers of leases that had some."""
         for index in indexes.tolist() if self.reasons else ():
             self.reasons.pop(index, None)
         self.state[rows] = FREE

@@ -50,10 +50,10 @@ def key_list(found: tuple[Partition, list[KeyLine], str | None]) -> Reply:
     )  # fmt: skip
 
 
-def deleted_samples(partition_id: str) -> Callable[[tuple[int, int]], Reply]:
-    """How many rows are gone."""
+def deleted_samples(partition_id: str) -> Callable[[tuple[int, int, list[int]]], Reply]:
+    """How many rows are gone, and which were left to a clear."""
     return lambda result: reply(
         replies.DeletedSamples(
-            partition_id=partition_id, revision=result[1], cleared=result[0], skipped_clearing=[]
+            partition_id=partition_id, revision=result[1], cleared=result[0], skipped_clearing=result[2]
         )
     )  # fmt: skip

@@ -209,6 +209,7 @@ def list_dead(engine: Engine, partition_id: str, task: str) -> tuple[Partition, 
         return partition, []
     indexes = np.array(sorted(known.reasons), np.int64)
     rows = partition.rows.locate(indexes)
+    indexes, rows = indexes[rows > 0], rows[rows > 0]  # those that are clearing are in no list
     keys = partition.keys_of(rows)
     attempts = known.attempts_of(rows).tolist()
     lines = zip(indexes.tolist(), keys, attempts, strict=True)

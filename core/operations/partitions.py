@@ -105,7 +105,7 @@ def seal_partition(engine: Engine, partition_id: str) -> Summary:
     """No more samples; those that are there are the expected ones. Again: no change."""
     partition = engine.get(partition_id)
     if not partition.is_sealed:
-        engine.commit(Sealed(partition_id, partition.rows.live_count))
+        engine.commit(Sealed(partition_id, partition.rows.held_count))
     return summarise(partition)
 
 
@@ -141,7 +141,7 @@ def summarise(partition: Partition, *, made: bool = False) -> Summary:
         partition.limits,
         partition.is_sealed,
         partition.rows.live_count,
-        [(field, int(partition.grid.produced[field.bit])) for field in partition.fields.values()],
+        [(field, partition.grid.produced_live(field)) for field in partition.fields.values()],
         {name: (task.consumed, task.leased, task.dead) for name, task in partition.tasks.items()},
     )
 
@@ -159,11 +159,14 @@ def list_partitions(engine: Engine, prefix: str, limit: int, cursor: str | None)
 
 
 def delete_partition(engine: Engine, partition_id: str, matches: Callable[[int], bool] | None) -> Deleted:
-    """Raises PreconditionFailed where `matches` (If-Match over the revision) says no. Absent or deleted: 0 cleared."""
+    """Raises PreconditionFailed where `matches` (If-Match over the revision) says no. Absent or deleted: 0 cleared.
+
+    Its pending clears are committed with it.
+    """
     partition = engine.partitions.get(partition_id)
     if partition is None:
         return Deleted(partition_id, engine.revision_of(partition_id), 0)
     if matches is not None and not matches(partition.revision):
         raise PreconditionFailed(f"partition {partition_id!r} changed: it is at revision {partition.revision} now")
-    cleared = partition.rows.live_count
+    cleared = partition.rows.held_count
     return Deleted(partition_id, engine.commit(PartitionDeleted(partition_id)), cleared)

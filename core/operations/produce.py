@@ -16,12 +16,16 @@ from ..partition import Partition
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The rows of a write, in the caller's order, and how many of them are new."""
+    """The rows of a write, in the caller's order, and how many of them are new.
+
+    `skipped`: the cleared ones as the caller named them, where it wanted them left out.
+    """
 
     partition_id: str
     revision: int
     global_indexes: Ints
     created: int
+    skipped: list[int | str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +40,10 @@ class RowWrite:
 
 def _row_parts(draft: Draft, write: RowWrite) -> None:
     if write.group_ids is not None:
-        draft.group(group_cells(write.group_ids, len(draft.rows)))
+        draft.group(to_list(draft.of_kept(group_cells(write.group_ids, draft.named)), len(draft.rows)))
     if write.custom_meta is not None:
-        draft.merge(draft.engine.cells.column(write.custom_meta, len(draft.rows), "body.custom_meta", 2, patch=True))
+        cells = draft.engine.cells.column(write.custom_meta, draft.named, "body.custom_meta", 2, patch=True)
+        draft.merge(draft.of_kept(cells))
 
 
 def insert(
@@ -68,21 +73,22 @@ def produce(
     create: bool,
     field_schema: Mapping[str, SchemaIn],
     backend_meta: Mapping[str, Column],
+    skip_cleared: bool = False,
 ) -> Written:
     """Rows, schema, ready bits, backend meta and custom meta in one step: nobody sees a ready row without its meta.
 
-    Raises SampleNotFound, SampleCleared, KeyNotFound, DuplicateKeys, DuplicateIndexes, GroupConflict, DtypeConflict,
-    KindConflict, TooManySamples, PartitionNotFound, PartitionCleared.
+    Raises SampleNotFound, SampleCleared (unless those are skipped), SampleClearing, KeyNotFound, DuplicateKeys,
+    DuplicateIndexes, GroupConflict, DtypeConflict, KindConflict, TooManySamples, PartitionNotFound, PartitionCleared.
     """
     draft = Draft(engine, partition_id, _target(engine, partition_id, create and write.keys is not None))
-    draft.choose(write.indexes, write.keys, create=create)
-    rows = len(draft.rows)
-    cells = backend_columns(engine.cells, backend_meta, field_schema, rows)
-    fields = fields_write(engine.forms, field_schema, rows, cells)
+    draft.choose(write.indexes, write.keys, create=create, skip=skip_cleared)
+    cells = backend_columns(engine.cells, backend_meta, field_schema, draft.named)
+    fields = fields_write(engine.forms, field_schema, draft.named, cells)
     _row_parts(draft, write)
     if field_schema:
         draft.produce(fields)
-    return Written(partition_id, draft.commit(), draft.indexes, draft.created)
+    skipped = draft.skipped if skip_cleared else None
+    return Written(partition_id, draft.commit(), draft.indexes, draft.created, skipped)
 
 
 def _target(engine: Engine, partition_id: str, create: bool) -> Partition | None:

@@ -17,6 +17,8 @@ from core.engine import _APPLY, Engine
 from core.events import AnyEvent, Change, Declared, Event, Limits, Settings
 from core.forms import FieldForm, to_bytes
 from core.operations.claim import Claimed, Wanted, claim_now
+from core.operations.clears import Wanted as Wish
+from core.operations.clears import abort_clear, commit_clear, plan_clear
 from core.operations.consumption import reset_consumption
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack, extend
@@ -56,6 +58,9 @@ SAMPLES: list[AnyEvent] = [
     events.Leased("p", "task", INDEXES, 3, "token", "w", 600.0, 1),
     events.Settled("p", 3, INDEXES, b"", INDEXES, ["empty", "max-attempts"], b"", is_lost=True),
     events.Extended("p", 3, 86_400.0),
+    events.ClearPlanned("p", 2**40, INDEXES, True, 1.5),
+    events.ClearCommitted("p", 2**40),
+    events.ClearAborted("p", 9),
 ]
 
 
@@ -104,6 +109,8 @@ def life() -> Engine:
     ack(engine, leased.claim_id, Ack(leased.lease.token, keys[:1], (), [(keys[1], "empty")]))
     seal_partition(engine, "p")
     delete(engine, "p", Selector(indexes=keys[:1]))
+    for close in (abort_clear, commit_clear):
+        close(engine, plan_clear(engine, "p", Wish(Selector(indexes=keys))).clear.clear_id)
     add(engine, "gone")
     delete_partition(engine, "gone", None)
     return engine

@@ -58,7 +58,12 @@ def with_prefix(engine: Engine, limit: int, cursor: str | None) -> Page:
     return [line.global_index for line in lines], following
 
 
-LISTERS: list[Lister] = [whole, backend, production, consumption, keyed, with_prefix]
+def selected(engine: Engine, limit: int, cursor: str | None) -> Page:
+    batch = read(engine, P, Selector(key_prefix="k"), View(), False, limit, cursor)
+    return batch.global_indexes.tolist(), batch.next_cursor
+
+
+LISTERS: list[Lister] = [whole, backend, production, consumption, keyed, with_prefix, selected]
 
 
 def pages(lister: Lister, engine: Engine, limit: int) -> Iterator[list[Any]]:
@@ -140,13 +145,32 @@ def test_keys_that_are_not_there_are_named_on_their_page_and_left_out() -> None:
 
 
 def test_keys_and_indexes_exclude_each_other_and_an_empty_list_selects_nothing() -> None:
-    with pytest.raises(Invalid, match="global_indexes or keys"):
-        Selector([1], ["a"])
+    for two in ({"indexes": [1], "keys": ["a"]}, {"keys": [], "group_ids": []}, {"indexes": [], "key_prefix": "a"}):
+        with pytest.raises(Invalid, match="one of global_indexes, keys, group_ids and key_prefix"):
+            Selector(**two)
     engine = new_engine()
     add(engine, P, 3)
-    for nothing in (Selector(indexes=[]), Selector(keys=[])):
+    for nothing in (Selector(indexes=[]), Selector(keys=[]), Selector(group_ids=[]), Selector(key_prefix="k")):
         batch = read(engine, P, nothing, View(), True, 10, None)
         assert (batch.global_indexes.tolist(), batch.status.tolist(), batch.next_cursor) == ([], [], None)
+
+
+def test_groups_and_prefixes_select_rows_in_index_order() -> None:
+    engine = new_engine()
+    add_keys(engine, P, ["b1", "a1", "a2", "b2", 'a"', "\u00e9"], group_ids=[7, "7", "g", 7, None, "g"])
+    delete(engine, P, Selector([2]))
+    add(engine, P, 1, group_ids=["g"])
+
+    def rows(**selector: Any) -> list[int]:
+        return read(engine, P, Selector(**selector), View(), True, 10, None).global_indexes.tolist()
+
+    assert rows(group_ids=["g", 7, "nobody", "g"]) == [0, 3, 5, 6]
+    assert rows(group_ids=["7"]) == [1]
+    assert (rows(key_prefix="a"), rows(key_prefix='a"'), rows(key_prefix="\u00e9")) == ([1, 4], [4], [5])
+    first = read_backend_meta(engine, P, Selector(group_ids=[7, "g"]), View(), 3, None)
+    rest = read_backend_meta(engine, P, Selector(group_ids=[7, "g"]), View(), 3, first.next_cursor)
+    assert (first.global_indexes.tolist(), rest.global_indexes.tolist()) == ([0, 3, 5], [6])
+    assert delete(engine, P, Selector(group_ids=["7", 7]))[0] == 3
 
 
 def test_strict_refuses_whatever_is_missing_and_names_it() -> None:

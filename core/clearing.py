@@ -1,0 +1,44 @@
+"""What planning, committing and aborting a clear does to a partition. As all events, these decide nothing.
+
+Rows that are clearing stand in no lookup, supply, group size or count of live rows, but keep all they have: leases go
+on, an accept counts, and an abort brings them back as they then are.
+"""
+
+from .arrays import unpack
+from .clears import Clear
+from .events import ClearAborted, ClearCommitted, ClearPlanned
+from .leases import Lease
+from .partition import Partition
+
+
+def plan(partition: Partition, event: ClearPlanned) -> Clear:
+    """Rows are clearing from now on."""
+    indexes = unpack(event.indexes)
+    rows = partition.rows.locate(indexes)
+    partition.withdraw(rows)
+    partition.grid.hide(rows)
+    partition.rows.hide(rows)
+    clear = Clear(
+        event.number, partition.partition_id, indexes, event.with_tombstones, event.planned_at, len(indexes)
+    )  # fmt: skip
+    partition.clears[event.number] = clear
+    return clear
+
+
+def commit(partition: Partition, event: ClearCommitted) -> list[Lease]:
+    """They are gone, and with them what is leased of them."""
+    clear = partition.clears.pop(event.number)
+    rows = partition.rows.locate_held(clear.indexes)
+    partition.grid.hide(rows, -1)
+    partition.rows.drop(rows, clear.with_tombstones)
+    return partition.drop(rows, clear.indexes)
+
+
+def abort(partition: Partition, event: ClearAborted) -> None:
+    """They are back, changed as of now."""
+    clear = partition.clears.pop(event.number)
+    rows = partition.rows.locate_held(clear.indexes)
+    partition.grid.hide(rows, -1)
+    partition.rows.show(rows)
+    partition.bring_back(rows)
+    partition.rows.revision[rows] = partition.revision

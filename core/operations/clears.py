@@ -1,0 +1,131 @@
+"""Clears in two steps: plan (the rows are hidden, and told with where their bytes lie), then commit or abort."""
+
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from .. import encode
+from ..arrays import Ints, pack, run_of
+from ..clears import Clear, State
+from ..engine import Engine
+from ..errors import ClearClosed, ClearNotFound, Invalid
+from ..events import ClearAborted, ClearCommitted, ClearPlanned
+from ..fields import Field
+from ..intake import MAX_ROWS
+from ..partition import Partition
+from ..selection import SELECTORS, Selector, cursor_for, place_of, to_remove
+from ..status import bit_column
+from ..where import Where
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What goes, in index order: keys as a JSON column, and per field what was written and where it lies, as JSON."""
+
+    global_indexes: Ints
+    keys: bytes
+    fields: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A clear as it stands; `plan` while it is pending, `skipped`: indexes that another clear has already."""
+
+    clear: Clear
+    revision: int
+    age_s: float
+    plan: Plan | None = None
+    skipped: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rows to clear: a selector or `is_all`, and of those what `where` lets pass."""
+
+    selector: Selector
+    is_all: bool = False
+    where: Where | None = None
+    with_tombstones: bool = False
+
+    def __post_init__(self) -> None:
+        if self.selector.is_absent != self.is_all:
+            raise Invalid.at("body", f"give {SELECTORS}, or all: true")
+
+
+def plan_clear(engine: Engine, partition_id: str, wanted: Wanted, expand: bool = False) -> Seen:
+    """Hide the wanted rows until commit or abort. Unknown ones are skipped. PartitionNotFound, PartitionCleared."""
+    partition = engine.get(partition_id)
+    rows, clearing = to_remove(partition, wanted.selector, wanted.where)
+    if len(rows) > MAX_ROWS:
+        raise Invalid.at("body", f"means {len(rows)} samples: a clear has at most {MAX_ROWS}, name fewer")
+    indexes = pack(partition.rows.global_index[rows])
+    number = engine.revision + 1
+    engine.commit(ClearPlanned(partition_id, number, indexes, wanted.with_tombstones, engine.wall()))
+    return _seen(engine, engine.clears.pending[number], expand, tuple(clearing.tolist()))
+
+
+def _seen(engine: Engine, clear: Clear, expand: bool, skipped: tuple[int, ...] = ()) -> Seen:
+    plan = _plan(engine.partitions[clear.partition_id], clear, expand) if clear.state == "pending" else None
+    return Seen(clear, engine.revision_of(clear.partition_id), _age(engine, clear), plan, skipped)
+
+
+def _age(engine: Engine, clear: Clear) -> float:
+    return max(0.0, engine.wall() - clear.planned_at)
+
+
+def _plan(partition: Partition, clear: Clear, expand: bool) -> Plan:
+    rows = partition.rows.locate_held(clear.indexes)
+    keys = encode.column(partition.keys_of(rows), expand)
+    words = partition.grid.written(rows)
+    fields = ((f, bit_column(words, f.bit)) for f in partition.fields.values())
+    told = [(f.quoted, _field(f, rows, has, expand)) for f, has in fields if has.any() or f.backend.is_recorded(rows)]
+    return Plan(clear.indexes, keys, encode.members(told))
+
+
+def _field(field: Field, rows: Ints, has: "np.ndarray[tuple[int], np.dtype[np.uint8]]", expand: bool) -> bytes:
+    written = encode.bits(has, len(rows), expand)
+    cells = field.backend.column(run_of(rows), len(rows), None if has.all() else has, expand)
+    return b'{"written":' + written + b',"backend_meta":' + cells + b"}"
+
+
+def find(engine: Engine, name: str) -> Clear:
+    """Raises ClearNotFound."""
+    clear = engine.clears.find(name)
+    if clear is None:
+        raise ClearNotFound(f"there is no clear {name!r}, or it was closed long ago")
+    return clear
+
+
+def commit_clear(engine: Engine, name: str) -> Seen:
+    """Its rows are gone for good; again: no change. Raises ClearNotFound, ClearClosed."""
+    return _close(engine, find(engine, name), "committed")
+
+
+def abort_clear(engine: Engine, name: str) -> Seen:
+    """Its rows are back as they now are; again: no change. Raises ClearNotFound, ClearClosed."""
+    return _close(engine, find(engine, name), "aborted")
+
+
+def _close(engine: Engine, clear: Clear, state: State) -> Seen:
+    if clear.state == "pending":
+        event = ClearCommitted if state == "committed" else ClearAborted
+        engine.commit(event(clear.partition_id, clear.number))
+    elif clear.state != state:
+        raise ClearClosed(f"clear {clear.clear_id!r} is {clear.state}: nothing was changed")
+    return _seen(engine, clear, False)
+
+
+def get_clear(engine: Engine, name: str, expand: bool) -> Seen:
+    """With its plan while it is pending. Raises ClearNotFound."""
+    return _seen(engine, find(engine, name), expand)
+
+
+def list_clears(
+    engine: Engine, state: State | None, limit: int, cursor: str | None
+) -> tuple[list[tuple[Clear, float]], str | None]:
+    """(clear, age in seconds) in the order planned: pending ones and the last closed; None: of any state."""
+    found = (clear for clear in engine.clears.after(place_of(cursor, "x", 0)) if state in (None, clear.state))
+    page = list(islice(found, limit + 1))
+    more = cursor_for("x", page[limit - 1].number) if len(page) > limit else None
+    return [(clear, _age(engine, clear)) for clear in page[:limit]], more
