@@ -49,11 +49,15 @@ class SelectorIn(Protocol):
     def global_indexes(self) -> list[int] | None: ...
     @property
     def keys(self) -> list[str] | None: ...
+    @property
+    def group_ids(self) -> list[str | int] | None: ...
+    @property
+    def key_prefix(self) -> str | None: ...
 
 
 def selector(body: SelectorIn) -> Selector:
-    """Which rows a read means."""
-    return Selector(body.global_indexes, body.keys)
+    """Which rows a call means."""
+    return Selector(body.global_indexes, body.keys, body.group_ids, body.key_prefix)
 
 
 class ViewIn(Protocol):

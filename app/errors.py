@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from batchmeta.wire import PROBLEMS
 from batchmeta.wire.replies import Problem, ProblemError
-from core.errors import LeaseLost, Refused, SampleCleared
+from core.errors import LeaseLost, Refused, SampleCleared, SampleClearing
 
 MEDIA_TYPE = "application/problem+json"
 NAMED = 20
@@ -56,7 +56,7 @@ def problem(
 
 def refused(error: Refused, request_id: str) -> Response:
     """A refusal of the engine. Names the first 20 offenders; every cleared or lost one, which a caller must drop."""
-    most = None if isinstance(error, SampleCleared | LeaseLost) else NAMED
+    most = None if isinstance(error, SampleCleared | SampleClearing | LeaseLost) else NAMED
     return problem(
         error.code,
         error.detail,

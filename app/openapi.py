@@ -35,6 +35,7 @@ _PATH_PARAMETERS = {
     "partition_id": ("Name of the partition", "train@step_0"),
     "task": ("Name of the consumer", "actor_update"),
     "claim_id": ("Id of a claim", "c3"),
+    "clear_id": ("Id of a clear", "x9"),
     "worker": ("Name of a worker, as its claims give it", "actor-0"),
 }
 
@@ -64,7 +65,7 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
     used = {
         name: schema
         for name, schema in components.items()
-        if not name.endswith("Query") and name not in ("ListKeys", "ListClaims")
+        if not name.endswith("Query") and name not in ("ListKeys", "ListClaims", "ListClears")
     }
     return {
         "openapi": "3.1.0",

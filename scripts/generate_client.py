@@ -8,7 +8,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "client" / "src" / "batchmeta"
 WIDTH = 120
-SOURCES = ("partitions", "writing", "reading", "consuming", "claims")
+SOURCES = ("partitions", "writing", "reading", "consuming", "claims", "clears")
 HEAD = '''"""`Client`: every call of `AsyncClient`, blocking.
 
 Written by scripts/generate_client.py, hence its length. Change aio/ instead and run that again.
@@ -23,6 +23,7 @@ from .schema import FieldSchema
 from .values import (
     BackendMeta,
     Claim,
+    Clear,
     Consumption,
     KeyLine,
     PatchedBackendMeta,

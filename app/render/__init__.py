@@ -4,6 +4,7 @@ before the commit. Columns come as JSON bytes and are passed through; only the s
 
 from .batch import inserted, page, tagged_page
 from .claims import acked, claims, dead, extended, released_worker, seen
+from .clears import aborted_clear, clear, clears, committed_clear, planned_clear
 from .partitions import deleted_partition, partition, partitions
 from .parts import rfc3339
 from .production import backend_meta, patched_backend_meta, produced, production
@@ -11,10 +12,14 @@ from .samples import deleted_samples, found_keys, key_list, patched_custom_meta
 from .tasks import claim, consumption, explained, reset
 
 __all__ = [
+    "aborted_clear",
     "acked",
     "backend_meta",
     "claim",
     "claims",
+    "clear",
+    "clears",
+    "committed_clear",
     "consumption",
     "dead",
     "deleted_partition",
@@ -29,6 +34,7 @@ __all__ = [
     "partitions",
     "patched_backend_meta",
     "patched_custom_meta",
+    "planned_clear",
     "produced",
     "production",
     "released_worker",

@@ -1,6 +1,6 @@
 """Production status, backend meta, and what writes of either answer."""
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from batchmeta.wire import replies
 from core import encode
@@ -44,8 +44,9 @@ def produced(result: Written) -> Reply:
     """The rows written."""
     indexes = Raw(encode.array(result.global_indexes))
     body = replies.Produced(
-        partition_id=result.partition_id, revision=result.revision, global_indexes=indexes, created=result.created
-    )
+        partition_id=result.partition_id, revision=result.revision, global_indexes=indexes, created=result.created,
+        skipped=UNSET if result.skipped is None else result.skipped,
+    )  # fmt: skip
     return reply(body)
 
 

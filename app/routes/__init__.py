@@ -1,7 +1,7 @@
 """The routes, one file per resource, in the order they stand in the docs."""
 
 from ..contract import Routes
-from . import batch_meta, claims, partitions, production, samples, server, tasks
+from . import batch_meta, claims, clears, partitions, production, samples, server, tasks
 
 ALL: tuple[Routes, ...] = (
     server.routes,
@@ -11,4 +11,5 @@ ALL: tuple[Routes, ...] = (
     batch_meta.routes,
     tasks.routes,
     claims.routes,
+    clears.routes,
 )

@@ -48,7 +48,8 @@ async def produce(call: Incoming, body: Produce) -> Reply:
     """Produce: the data of these fields is in the storage backend.
 
     One atomic step: rows (`create: true` with keys), schema, ready bits, backend meta and custom meta. Nobody sees a
-    ready row without its custom meta. Sent twice, it is once.
+    ready row without its custom meta. Sent twice, it is once. With `on_cleared: "skip"` samples that were cleared are
+    left out and named in `skipped`, instead of refusing the call; one whose clear is pending refuses it with 409.
     """
     return await call.engine(
         operations.produce,
@@ -58,6 +59,7 @@ async def produce(call: Incoming, body: Produce) -> Reply:
         bool(body.create),
         body.field_schema,
         columns(body.backend_meta),
+        body.on_cleared == "skip",
     )
 
 

@@ -14,7 +14,8 @@ routes = Routes("samples")
 _PATH = "/v1/partitions/{partition_id}"
 _GONE = ("partition-not-found", "partition-cleared")
 WRITE_ERRORS = (
-    *_GONE, "sample-not-found", "sample-cleared", "key-not-found", "duplicate-keys", "duplicate-indexes",
+    *_GONE, "sample-not-found", "sample-cleared", "sample-clearing", "key-not-found", "duplicate-keys",
+    "duplicate-indexes",
 )  # fmt: skip
 
 
@@ -23,7 +24,9 @@ WRITE_ERRORS = (
     f"{_PATH}/samples",
     Insert,
     {201: replies.BatchMeta},
-    errors=("duplicate-keys", "group-conflict", "too-many-samples", "partition-sealed"),
+    errors=(
+        "duplicate-keys", "group-conflict", "too-many-samples", "partition-sealed", "sample-cleared", "sample-clearing",
+    ),
     example={"keys": ["7f_0_0", "7f_0_1"], "group_ids": {"const": "7f"}, "custom_meta": {"const": {"step": 41}}},
     reply_example={
         "partition_id": "train@step_0", "revision": 2, "size": 2, "is_ready": False, "global_indexes": [0, 1],
@@ -34,7 +37,8 @@ WRITE_ERRORS = (
 async def insert(call: Incoming, body: Insert) -> Reply:
     """Insert samples: `count` new ones, or one per key.
 
-    Makes the partition if need be. A key that exists keeps its index; meta given for it is merged.
+    Makes the partition if need be. A key that exists keeps its index; meta given for it is merged. One that is being
+    cleared is refused with 409, one that was cleared with a tombstone with 410.
     """
     return await call.engine(
         produce.insert, render.inserted, call.partition_id, body.count, row_write(body), bool(body.expand)
@@ -51,9 +55,10 @@ async def insert(call: Incoming, body: Insert) -> Reply:
     reply_example={"partition_id": "train@step_0", "revision": 9, "cleared": 2, "skipped_clearing": []},
 )
 async def delete_samples(call: Incoming, body: DeleteSamples) -> Reply:
-    """Delete samples at once, by index or by key.
+    """Delete samples at once: by index, by key, by group, or by what their keys begin with.
 
-    Unknown ones are skipped, so that sending it again is harmless. Whether their bytes are gone is the caller's matter.
+    Unknown ones are skipped, so that sending it again is harmless; those of a pending clear are left to it. Whether
+    their bytes are gone is the caller's matter: a clear asks for that first.
     """
     return await call.engine(delete, render.deleted_samples(call.partition_id), call.partition_id, selector(body))
 

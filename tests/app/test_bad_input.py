@@ -105,7 +105,7 @@ PRODUCTION = [
     (produce(backend_meta={"n": ["x", "y"]}), Q, "backend_meta.n", "1 rows"),
     (produce(backend_meta={"n": {"x": 1}}), Q, "backend_meta"),
     (produce(backend_meta={"n": ["x" * 65_536]}), Q, "backend_meta.n[0]", "max_cell_bytes"),
-    (produce(on_cleared="skip"), Q, "on_cleared"),
+    (produce(on_cleared="ignore"), Q, "on_cleared"),
     (produce(group_ids=["other"]), "group-conflict", "group"),
 ]
 CLAIMS = [
@@ -142,10 +142,13 @@ CLAIMS = [
     (claim(worker=""), Q, "worker"),
 ]
 READS = [
-    ({"global_indexes": [0], "keys": ["a"]}, Q, "not both"),
+    ({"global_indexes": [0], "keys": ["a"]}, Q, "one of", "not two"),
+    ({"keys": ["a"], "group_ids": ["g"]}, Q, "not two"),
     ({"global_indexes": [BIG]}, Q, "global_indexes"),
-    ({"group_ids": ["g"]}, Q, "group_ids"),
-    ({"key_prefix": "a"}, Q, "key_prefix"),
+    ({"group_ids": "g"}, Q, "group_ids"),
+    ({"group_ids": [None]}, Q, "group_ids"),
+    ({"key_prefix": ""}, Q, "key_prefix"),
+    ({"key_prefix": "a\n"}, Q, "key_prefix", "control"),
     ({"where": []}, Q, "where"),
     ({"limit": 0}, Q, "limit"),
     ({"limit": 65_537}, Q, "limit"),
@@ -165,9 +168,23 @@ OTHERS = [
     ("PATCH", "custom-meta", {"keys": ["a", "a"], "custom_meta": {"const": {}}}, "duplicate-keys", "twice"),
     ("PATCH", "backend-meta", {"keys": ["a"], "backend_meta": {"nobody": ["x"]}}, "field-not-found", "field"),
     ("PATCH", "backend-meta", {"keys": ["a"], "backend_meta": {"ids": []}}, Q, "backend_meta.ids"),
-    ("POST", "samples/delete", {}, Q, "global_indexes or keys"),
+    ("POST", "samples/delete", {}, Q, "one of global_indexes"),
+    ("POST", "clears", {}, Q, "all: true"),
+    ("POST", "clears", {"all": False}, Q, "all: true"),
+    ("POST", "clears", {"all": True, "keys": ["a"]}, Q, "all: true"),
+    ("POST", "clears", {"keys": ["a"], "key_prefix": "a"}, Q, "not two"),
+    ("POST", "clears", {"all": True, "where": []}, Q, "body.where", "leave where out"),
+    ("POST", "clears", {"all": True, "where": [{"path": "n", "op": "~"}]}, Q, "body.where[0].op"),
+    ("POST", "clears", {"where": [{"path": "n", "op": "==", "value": 1}]}, Q, "all: true"),
+    ("POST", "clears", {"all": True, "tombstone": "yes"}, Q, "tombstone"),
+    ("POST", "/v1/clears/x1f/commit", {"force": True}, Q, "force"),
+    ("POST", "/v1/clears/nobody/commit", {}, "clear-not-found", "nobody"),
+    ("POST", "/v1/clears/nobody/abort", {}, "clear-not-found", "nobody"),
+    ("GET", "/v1/clears/nobody", None, "clear-not-found", "nobody"),
+    ("GET", "/v1/clears?state=open", None, Q, "query.state"),
+    ("GET", "/v1/clears?cursor=i1", None, Q, "next_cursor"),
     ("POST", "samples/delete", {"keys": ["a"], "where": []}, Q, "where"),
-    ("POST", "samples/delete", {"key_prefix": "a"}, Q, "key_prefix"),
+    ("POST", "samples/delete", {"key_prefix": "a", "group_ids": ["g"]}, Q, "not two"),
     ("POST", "keys/lookup", {"global_indexes": [-1]}, Q, "global_indexes"),
     ("POST", "keys/lookup", {"global_indexes": list(range(65_537))}, Q, "65536"),
     ("PUT", "", {"expected_samples": -1}, Q, "expected_samples"),
@@ -202,7 +219,7 @@ TABLE = [
 ]
 STATUS = {
     "dtype-conflict": 409, "kind-conflict": 409, "group-conflict": 409, "key-not-found": 404, "field-not-found": 404,
-    "sample-not-found": 404,
+    "sample-not-found": 404, "clear-not-found": 404,
 }  # fmt: skip
 
 

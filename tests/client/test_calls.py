@@ -14,6 +14,12 @@ from tests.client.service import Scripted, batch, client, ok, partition, problem
 Run = Callable[[AsyncClient], Awaitable[Any]]
 HEAD = {"partition_id": "p", "revision": 7}
 NONE_CLAIMED = {**HEAD, "claim": None, "batch": batch([]), "ready": 1, "wanted": 2, "done": False, "blocking": []}
+PLAN = {
+    "global_indexes": [0, 1],
+    "keys": ["a", None],
+    "fields": {"x": {"written": {"const": 1}, "backend_meta": ["1", {"n": 2}]}},
+}
+PLANNED = {**HEAD, "clear_id": "x9", "state": "pending", "plan": PLAN, "skipped_clearing": [7]}
 COUNTS = {"consumed": 1, "leased": 0, "dead": 0, "total": 2, "done": False}
 
 SENT: list[tuple[Run, str, str, Any, dict[str, Any]]] = [
@@ -131,6 +137,69 @@ SENT: list[tuple[Run, str, str, Any, dict[str, Any]]] = [
     ),
     (lambda c: c.keys("p"), "GET", "/v1/partitions/p/keys", None, {**HEAD, "keys": [], "next_cursor": None}),
     (
+        lambda c: c.read("p", group_ids=["g", 7]),
+        "POST",
+        "/v1/partitions/p/batch-meta",
+        {"group_ids": ["g", 7]},
+        batch([0]),
+    ),
+    (
+        lambda c: c.delete("p", key_prefix="a"),
+        "POST",
+        "/v1/partitions/p/samples/delete",
+        {"key_prefix": "a"},
+        {**HEAD, "cleared": 1, "skipped_clearing": []},
+    ),
+    (
+        lambda c: c.produce("p", {}, global_indexes=[1, 2], on_cleared="skip"),
+        "POST",
+        "/v1/partitions/p/production",
+        {"field_schema": {}, "global_indexes": [1, 2], "on_cleared": "skip"},
+        {**HEAD, "global_indexes": [2], "created": 0, "skipped": [1]},
+    ),
+    (
+        lambda c: c.plan_clear("p", all_rows=True, where=[{"path": "n", "op": "<", "value": 8}], tombstone=True),
+        "POST",
+        "/v1/partitions/p/clears",
+        {"all": True, "where": [{"path": "n", "op": "<", "value": 8}], "tombstone": True},
+        PLANNED,
+    ),
+    (
+        lambda c: c.plan_clear("p", group_ids=["g", 7]),
+        "POST",
+        "/v1/partitions/p/clears",
+        {"group_ids": ["g", 7]},
+        PLANNED,
+    ),
+    (
+        lambda c: c.commit_clear("x9"),
+        "POST",
+        "/v1/clears/x9/commit",
+        {},
+        {**HEAD, "clear_id": "x9", "state": "committed", "cleared": 2},
+    ),
+    (
+        lambda c: c.abort_clear("x9"),
+        "POST",
+        "/v1/clears/x9/abort",
+        {},
+        {**HEAD, "clear_id": "x9", "state": "aborted"},
+    ),
+    (
+        lambda c: c.clears("pending"),
+        "GET",
+        "/v1/clears?state=pending",
+        None,
+        {"clears": [], "next_cursor": None},
+    ),
+    (
+        lambda c: c.seen_clear("x9"),
+        "GET",
+        "/v1/clears/x9",
+        None,
+        {**HEAD, "clear_id": "x9", "state": "aborted", "count": 2, "age_s": 1.5},
+    ),
+    (
         lambda c: c.delete("p", global_indexes=[1]),
         "POST",
         "/v1/partitions/p/samples/delete",
@@ -193,6 +262,19 @@ async def test_a_claim_is_true_when_a_batch_was_handed_out() -> None:
     assert not none
     assert (none.claim_id, none.batch.size, none.ready, none.wanted, none.done) == (None, 0, 1, 2, False)
     assert [(each.reason, each.field) for each in none.blocking] == [("not-produced", "x")]
+
+
+@pytest.mark.asyncio
+async def test_a_clear_has_its_plan_as_columns_while_it_is_pending() -> None:
+    clear = await client(Scripted(ok(PLANNED))).plan_clear("p", global_indexes=[0, 1, 7])
+    assert (clear.clear_id, clear.state, clear.count, clear.skipped_clearing) == ("x9", "pending", 2, (7,))
+    assert (clear.global_indexes, clear.keys) == ([0, 1], ["a", None])
+    assert (clear.fields["x"].written, clear.fields["x"].backend_meta) == ([1, 1], ["1", {"n": 2}])
+    line = {"clear_id": "x9", "state": "pending", "count": 2, "age_s": 1.5}
+    again = await client(Scripted(ok({**HEAD, **line, "plan": PLAN}))).seen_clear("x9")
+    assert (again.global_indexes, again.fields) == (clear.global_indexes, clear.fields)
+    closed = await client(Scripted(ok({**HEAD, **line, "state": "committed"}))).seen_clear("x9")
+    assert (closed.count, closed.global_indexes, closed.keys, closed.fields) == (2, [], [], {})
 
 
 @pytest.mark.asyncio
@@ -262,6 +344,7 @@ UNSENDABLE: list[tuple[Run, type[Exception], str]] = [
     (lambda c: c.insert("p", keys="abc"), TypeError, "'abc'"),
     (lambda c: c.claim("p", "t", "input_ids", 1), TypeError, "'input_ids'"),
     (lambda c: c.production("p", "x"), TypeError, "'x'"),
+    (lambda c: c.read("p", group_ids="abc"), TypeError, "'abc'"),
 ]
 
 

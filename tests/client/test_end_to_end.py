@@ -15,6 +15,8 @@ from batchmeta import (
     Array,
     AsyncClient,
     BatchMeta,
+    ClearClosed,
+    ClearNotFound,
     Client,
     Const,
     DtypeConflict,
@@ -30,6 +32,7 @@ from batchmeta import (
     PreconditionFailed,
     Retries,
     SampleCleared,
+    SampleClearing,
 )
 from batchmeta.connection import fastest_transport
 
@@ -315,3 +318,26 @@ async def test_two_workers_with_one_key_get_one_batch(server_url: str, name: str
         assert (await other.claim(name, "actor", ["x"], 1, idempotency_key=f"{name} step 2")).batch.size == 1
         with pytest.raises(IdempotencyMismatch):
             await other.claim(name, "actor", ["x"], 2, idempotency_key=f"{name} step 1")
+
+
+def test_samples_go_after_their_bytes(client: Client, name: str) -> None:
+    kept = {"x": {"dtype": "int64", "shape": []}}
+    client.produce(name, kept, keys=["a", "b", "c"], create=True, backend_meta={"x": ["1", "2", "3"]})
+    clear = client.plan_clear(name, keys=["a", "b"], tombstone=True)
+    assert list(zip(clear.keys, clear.fields["x"].backend_meta, strict=True)) == [("a", "1"), ("b", "2")]
+    assert client.read(name).keys == ["c"]
+    with pytest.raises(SampleClearing) as refused:
+        client.produce(name, kept, global_indexes=clear.global_indexes)
+    assert (refused.value.retryable, list(refused.value.global_indexes)) == (True, clear.global_indexes)
+    assert clear.clear_id in [line.clear_id for line in client.clears("pending")]
+    assert client.commit_clear(clear.clear_id).cleared == 2
+    assert client.seen_clear(clear.clear_id).state == "committed"
+    with pytest.raises(ClearClosed):
+        client.abort_clear(clear.clear_id)
+    with pytest.raises(ClearNotFound):
+        client.commit_clear("nobody")
+    late = client.produce(name, kept, keys=["a", "c"], create=True, on_cleared="skip")
+    assert (late.skipped, late.created, len(late.global_indexes)) == (("a",), 0, 1)
+    back = client.plan_clear(name, key_prefix="c")
+    assert client.abort_clear(back.clear_id).state == "aborted"
+    assert client.read(name, key_prefix="c").keys == ["c"]

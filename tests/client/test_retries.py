@@ -29,6 +29,9 @@ CHANGES: dict[str, Run] = {
     "ack": lambda c, **key: c.ack("c1", "token", **key),
     "extend": lambda c, **key: c.extend("c1", "token", 5.0, **key),
     "release_worker": lambda c, **key: c.release_worker("w", **key),
+    "plan_clear": lambda c, **key: c.plan_clear("p", all_rows=True, **key),
+    "commit_clear": lambda c, **key: c.commit_clear("x1", **key),
+    "abort_clear": lambda c, **key: c.abort_clear("x1", **key),
 }
 READS: dict[str, Run] = {
     "partition": lambda c: c.partition("p"),
@@ -45,6 +48,8 @@ READS: dict[str, Run] = {
     "open_claims": lambda c: c.open_claims(),
     "seen_claim": lambda c: c.seen_claim("c1"),
     "dead": lambda c: c.dead("p", "t"),
+    "clears": lambda c: c.clears(),
+    "seen_clear": lambda c: c.seen_clear("x1"),
 }
 AGAIN = CHANGES | READS
 ONCE: dict[str, Run] = {"ready": lambda c: c.ready()}

@@ -11,6 +11,8 @@ from .schema import FieldSchema
 from .values import (
     BackendMeta,
     Claim,
+    Clear,
+    ClearField,
     Consumption,
     KeyLine,
     PatchedBackendMeta,
@@ -25,6 +27,8 @@ __all__ = [
     "BackendMeta",
     "BatchMeta",
     "Claim",
+    "Clear",
+    "ClearField",
     "Client",
     "Column",
     "Const",

@@ -97,6 +97,13 @@ def indexes(given: Iterable[int] | None) -> list[int] | None:
     return list(given)
 
 
+def group_list(given: Iterable[str | int] | None) -> list[str | int] | None:
+    """A list of group ids. TypeError for a bare string."""
+    if isinstance(given, str):
+        raise TypeError(f"a list of group ids is wanted, not the string {given!r}")
+    return None if given is None else list(given)
+
+
 def wire_schema(schemas: Mapping[str, Any]) -> dict[str, Any]:
     """Field schemas as they are written: those of a batch in their wire form, all others as they are."""
     return {name: part.to_wire() if isinstance(part, FieldSchema) else part for name, part in schemas.items()}

@@ -12,6 +12,7 @@ from .schema import FieldSchema
 from .values import (
     BackendMeta,
     Claim,
+    Clear,
     Consumption,
     KeyLine,
     PatchedBackendMeta,
@@ -156,14 +157,16 @@ class Client(BlockingBase):
         backend_meta: Mapping[str, Sequence[Any]] | None = None,
         custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
         group_ids: Sequence[str | int | None] | None = None,
+        on_cleared: Literal["refuse", "skip"] = "refuse",
         idempotency_key: str | None = None,
     ) -> Produced:
         """The data of these fields is in the storage backend, for these rows: one atomic step.
 
         `field_schema`, per field: `{"dtype": "float32", "shape": [1024]}`, ragged `{"dtype": "int64", "lengths":
         [812, 5310]}` or `"shapes"`, no tensor `{"kind": "object"}`, or the FieldSchema of a batch. `create` makes
-        absent keys. `backend_meta`: per field one JSON value per row. Raises DtypeConflict, KindConflict,
-        GroupConflict, SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
+        absent keys. `backend_meta`: per field one JSON value per row. `on_cleared="skip"`: rows that were cleared are
+        left out and told in `skipped`, instead of SampleCleared. Raises DtypeConflict, KindConflict, GroupConflict,
+        SampleNotFound, KeyNotFound, SampleCleared, SampleClearing, PartitionNotFound, PartitionCleared.
         """
         return self._run(
             self._aio.produce(
@@ -175,6 +178,7 @@ class Client(BlockingBase):
                 backend_meta=backend_meta,
                 custom_meta=custom_meta,
                 group_ids=group_ids,
+                on_cleared=on_cleared,
                 idempotency_key=idempotency_key,
             )
         )
@@ -234,11 +238,23 @@ class Client(BlockingBase):
         *,
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
+        group_ids: Iterable[str | int] | None = None,
+        key_prefix: str | None = None,
         idempotency_key: str | None = None,
     ) -> replies.DeletedSamples:
-        """Remove rows at once; unknown ones are skipped, `cleared` counts the others."""
+        """Remove rows at once, by one of the selectors; unknown ones are skipped, `cleared` counts the others.
+
+        Rows of a pending clear are left to it, and told in `skipped_clearing`. Raises PartitionCleared.
+        """
         return self._run(
-            self._aio.delete(partition_id, global_indexes=global_indexes, keys=keys, idempotency_key=idempotency_key)
+            self._aio.delete(
+                partition_id,
+                global_indexes=global_indexes,
+                keys=keys,
+                group_ids=group_ids,
+                key_prefix=key_prefix,
+                idempotency_key=idempotency_key,
+            )
         )
 
     def read(
@@ -248,6 +264,8 @@ class Client(BlockingBase):
         fields: Iterable[str] | None = None,
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
+        group_ids: Iterable[str | int] | None = None,
+        key_prefix: str | None = None,
         include: Iterable[Include] | None = None,
         strict: bool = False,
         compact: bool = False,
@@ -268,6 +286,8 @@ class Client(BlockingBase):
                 fields=fields,
                 global_indexes=global_indexes,
                 keys=keys,
+                group_ids=group_ids,
+                key_prefix=key_prefix,
                 include=include,
                 strict=strict,
                 compact=compact,
@@ -282,13 +302,22 @@ class Client(BlockingBase):
         fields: Iterable[str] | None = None,
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
+        group_ids: Iterable[str | int] | None = None,
+        key_prefix: str | None = None,
     ) -> BackendMeta:
         """Where the bytes of the selected cells lie, as the storage backend recorded it. Pages are joined.
 
         Raises PartitionNotFound, PartitionCleared.
         """
         return self._run(
-            self._aio.read_backend_meta(partition_id, fields=fields, global_indexes=global_indexes, keys=keys)
+            self._aio.read_backend_meta(
+                partition_id,
+                fields=fields,
+                global_indexes=global_indexes,
+                keys=keys,
+                group_ids=group_ids,
+                key_prefix=key_prefix,
+            )
         )
 
     def production(self, partition_id: str, fields: Iterable[str]) -> ProductionStatus:
@@ -434,3 +463,63 @@ class Client(BlockingBase):
     def release_worker(self, worker: str, *, idempotency_key: str | None = None) -> replies.ReleasedWorker:
         """A worker died: its leases end now, and its rows go out again."""
         return self._run(self._aio.release_worker(worker, idempotency_key=idempotency_key))
+
+    def plan_clear(
+        self,
+        partition_id: str,
+        *,
+        global_indexes: Iterable[int] | None = None,
+        keys: Iterable[str] | None = None,
+        group_ids: Iterable[str | int] | None = None,
+        key_prefix: str | None = None,
+        all_rows: bool = False,
+        where: Iterable[requests.Condition | Mapping[str, Any]] | None = None,
+        tombstone: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Clear:
+        """Hide the selected rows (one of the selectors, or `all_rows`), and learn what was written of them, and where.
+
+        Delete those bytes, then `commit_clear`; or `abort_clear`, and the rows are back. Unknown rows are skipped, and
+        so are those of another clear (`skipped_clearing`). `where`: only rows whose custom meta fulfils all of these,
+        e.g. `[{"path": "weight_version", "op": "<", "value": 8}]`. `tombstone`: once committed, creating one of the
+        keys again raises SampleCleared. At most 65,536 rows.
+        Raises PartitionNotFound, PartitionCleared, InvalidRequest.
+        """
+        return self._run(
+            self._aio.plan_clear(
+                partition_id,
+                global_indexes=global_indexes,
+                keys=keys,
+                group_ids=group_ids,
+                key_prefix=key_prefix,
+                all_rows=all_rows,
+                where=where,
+                tombstone=tombstone,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    def commit_clear(self, clear_id: str, *, idempotency_key: str | None = None) -> replies.CommittedClear:
+        """The bytes are deleted: the rows are gone for good. Again: the same answer.
+
+        Raises ClearNotFound, and ClearClosed after an abort.
+        """
+        return self._run(self._aio.commit_clear(clear_id, idempotency_key=idempotency_key))
+
+    def abort_clear(self, clear_id: str, *, idempotency_key: str | None = None) -> replies.AbortedClear:
+        """The rows are back with all they had. Again: the same answer.
+
+        Raises ClearNotFound, and ClearClosed after a commit.
+        """
+        return self._run(self._aio.abort_clear(clear_id, idempotency_key=idempotency_key))
+
+    def clears(self, state: replies.ClearState | None = None) -> list[replies.ClearLine]:
+        """Clears in the order they were planned: the pending ones, and the last closed. Pages are joined."""
+        return self._run(self._aio.clears(state))
+
+    def seen_clear(self, clear_id: str) -> Clear:
+        """One clear, with its rows while it is pending: for whoever finishes what another began.
+
+        Raises ClearNotFound.
+        """
+        return self._run(self._aio.seen_clear(clear_id))

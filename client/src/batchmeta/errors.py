@@ -19,6 +19,8 @@ __all__ = [
     "BatchmetaError",
     "BodyTooLarge",
     "ClaimNotFound",
+    "ClearClosed",
+    "ClearNotFound",
     "ConnectionLost",
     "DtypeConflict",
     "DuplicateIndexes",
@@ -46,6 +48,7 @@ __all__ = [
     "Problem",
     "RouteNotFound",
     "SampleCleared",
+    "SampleClearing",
     "SampleNotFound",
     "TooManySamples",
     "TooManyWaiting",
@@ -158,10 +161,28 @@ class ClaimNotFound(Problem):
     code = "claim-not-found"
 
 
+class ClearNotFound(Problem):
+    """404: there is no such clear, or it was closed long ago."""
+
+    code = "clear-not-found"
+
+
 class LeaseLost(Problem):
     """409: the lease on the named samples has ended; others may have them now."""
 
     code = "lease-lost"
+
+
+class SampleClearing(Problem):
+    """409: the named samples are being cleared; retryable, once that clear is committed or aborted."""
+
+    code = "sample-clearing"
+
+
+class ClearClosed(Problem):
+    """409: the clear was aborted when it is to be committed, or the reverse."""
+
+    code = "clear-closed"
 
 
 class PartitionSealed(Problem):

@@ -11,12 +11,16 @@ from .wire import replies
 
 @dataclass(frozen=True, slots=True)
 class Produced:
-    """`global_indexes`: of the rows written, in the caller's order. `created`: how many of them are new."""
+    """`global_indexes`: of the rows written, in the caller's order. `created`: how many of them are new.
+
+    `skipped`: rows left out because they were cleared, as the call named them (`on_cleared="skip"`).
+    """
 
     partition_id: str
     revision: int
     global_indexes: list[int]
     created: int
+    skipped: tuple[int | str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,32 @@ class Claim:
 
     def __bool__(self) -> bool:
         return self.claim_id is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ClearField:
+    """Per row of a clear: 1 if the field was ever written, and where its bytes lie (None: nothing recorded)."""
+
+    written: Column[int]
+    backend_meta: Column[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """A clear. While it is pending, the rows it takes away: keys and fields are columns in the order of the indexes.
+
+    `count`: rows in all. `skipped_clearing`: rows that were named, and that another clear has.
+    """
+
+    clear_id: str
+    partition_id: str
+    revision: int
+    state: replies.ClearState
+    count: int
+    global_indexes: list[int]
+    keys: Column[str | None]
+    fields: Mapping[str, ClearField]
+    skipped_clearing: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import msgspec
 
 from ..algebra import keep_fields
 from ..batch import BatchMeta
-from ..calls import Call, encode, indexes, names, query, route
+from ..calls import Call, encode, group_list, indexes, names, query, route
 from ..columns import INTS, VALUES, Column, joined
 from ..values import BackendMeta, KeyLine, ProductionStatus
 from ..wire import replies, requests
@@ -20,7 +20,10 @@ _object = msgspec.json.Decoder(dict[str, Any])
 
 
 class ReadingCalls(Base):
-    """A selector is at most one of `global_indexes` and `keys`; without one all rows are meant, in index order."""
+    """A selector is at most one of `global_indexes`, `keys`, `group_ids` and `key_prefix`; without one: all rows.
+
+    All rows, those of groups and those whose key begins with a prefix come in index order.
+    """
 
     async def read(
         self,
@@ -29,6 +32,8 @@ class ReadingCalls(Base):
         fields: Iterable[str] | None = None,
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
+        group_ids: Iterable[str | int] | None = None,
+        key_prefix: str | None = None,
         include: Iterable[Include] | None = None,
         strict: bool = False,
         compact: bool = False,
@@ -47,6 +52,8 @@ class ReadingCalls(Base):
             fields=names(fields),
             global_indexes=indexes(global_indexes),
             keys=names(keys),
+            group_ids=group_list(group_ids),
+            key_prefix=key_prefix,
             include=None if include is None else list(include),
             strict=strict or None,
             compact=compact or None,
@@ -71,6 +78,8 @@ class ReadingCalls(Base):
         fields: Iterable[str] | None = None,
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
+        group_ids: Iterable[str | int] | None = None,
+        key_prefix: str | None = None,
     ) -> BackendMeta:
         """Where the bytes of the selected cells lie, as the storage backend recorded it. Pages are joined.
 
@@ -80,6 +89,8 @@ class ReadingCalls(Base):
             fields=names(fields),
             global_indexes=indexes(global_indexes),
             keys=names(keys),
+            group_ids=group_list(group_ids),
+            key_prefix=key_prefix,
         )
         path = route("partitions", partition_id, "backend-meta")
         pinned: list[str] | None = body.fields

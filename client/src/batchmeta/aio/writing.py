@@ -1,10 +1,12 @@
 """Calls that write rows: insert, produce, patch, delete."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast
+
+from msgspec import UNSET
 
 from ..batch import BatchMeta
-from ..calls import change, encode, indexes, names, route, wire_schema
+from ..calls import change, encode, group_list, indexes, names, route, wire_schema
 from ..schema import FieldSchema
 from ..values import PatchedBackendMeta, Produced
 from ..wire import replies, requests
@@ -51,14 +53,16 @@ class WritingCalls(Base):
         backend_meta: Mapping[str, Sequence[Any]] | None = None,
         custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
         group_ids: Sequence[str | int | None] | None = None,
+        on_cleared: Literal["refuse", "skip"] = "refuse",
         idempotency_key: str | None = None,
     ) -> Produced:
         """The data of these fields is in the storage backend, for these rows: one atomic step.
 
         `field_schema`, per field: `{"dtype": "float32", "shape": [1024]}`, ragged `{"dtype": "int64", "lengths":
         [812, 5310]}` or `"shapes"`, no tensor `{"kind": "object"}`, or the FieldSchema of a batch. `create` makes
-        absent keys. `backend_meta`: per field one JSON value per row. Raises DtypeConflict, KindConflict,
-        GroupConflict, SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
+        absent keys. `backend_meta`: per field one JSON value per row. `on_cleared="skip"`: rows that were cleared are
+        left out and told in `skipped`, instead of SampleCleared. Raises DtypeConflict, KindConflict, GroupConflict,
+        SampleNotFound, KeyNotFound, SampleCleared, SampleClearing, PartitionNotFound, PartitionCleared.
         """
         body = requests.Produce(
             field_schema=wire_schema(field_schema),
@@ -68,10 +72,12 @@ class WritingCalls(Base):
             backend_meta=cast("dict[str, Cells] | None", backend_meta),
             custom_meta=cast("Cells | None", custom_meta),
             group_ids=cast("GroupIds | None", group_ids),
+            on_cleared=None if on_cleared == "refuse" else on_cleared,
         )
         call = change("POST", route("partitions", partition_id, "production"), idempotency_key, body=encode(body))
         reply = await self._answer(call, replies.Produced)
-        return Produced(reply.partition_id, reply.revision, ints(reply.global_indexes), reply.created)
+        skipped = () if reply.skipped is UNSET else tuple(reply.skipped)
+        return Produced(reply.partition_id, reply.revision, ints(reply.global_indexes), reply.created, skipped)
 
     async def patch_custom_meta(
         self,
@@ -125,12 +131,19 @@ class WritingCalls(Base):
         *,
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
+        group_ids: Iterable[str | int] | None = None,
+        key_prefix: str | None = None,
         idempotency_key: str | None = None,
     ) -> replies.DeletedSamples:
-        """Remove rows at once; unknown ones are skipped, `cleared` counts the others."""
+        """Remove rows at once, by one of the selectors; unknown ones are skipped, `cleared` counts the others.
+
+        Rows of a pending clear are left to it, and told in `skipped_clearing`. Raises PartitionCleared.
+        """
         body = requests.DeleteSamples(
             global_indexes=indexes(global_indexes),
             keys=names(keys),
+            group_ids=group_list(group_ids),
+            key_prefix=key_prefix,
         )
         call = change(
             "POST", route("partitions", partition_id, "samples", "delete"), idempotency_key, body=encode(body)

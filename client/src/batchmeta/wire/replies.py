@@ -24,6 +24,7 @@ from .types import (
 
 Revision = Annotated[int, Meta(ge=0)]
 State = Literal["open", "sealed"]
+ClearState = Literal["pending", "committed", "aborted"]
 
 
 class Reply(Struct, kw_only=True):
@@ -115,11 +116,14 @@ class BatchMeta(Reply, omit_defaults=True):
     created: int | UnsetType = UNSET
 
 
-class Produced(Reply):
+class Produced(Reply, omit_defaults=True):
+    """The rows written; `skipped`: the cleared ones as the caller named them, where it asked to leave them out."""
+
     partition_id: str
     revision: Revision
     global_indexes: IndexArray
     created: int
+    skipped: list[int | str] | UnsetType = UNSET
 
 
 class PatchedCustomMeta(Reply):
@@ -177,6 +181,74 @@ class DeletedSamples(Reply):
     revision: Revision
     cleared: int
     skipped_clearing: list[int]
+
+
+class ClearField(Reply):
+    """Per row: was the field ever written, and where its bytes lie."""
+
+    written: BitColumn
+    backend_meta: CellColumn
+
+
+class ClearPlan(Reply):
+    """What a clear takes away, in index order; fields that none of its rows has are left out."""
+
+    global_indexes: IndexArray
+    keys: KeyColumn
+    fields: dict[str, ClearField]
+
+
+class PlannedClear(Reply):
+    """201: the rows are hidden; delete what the plan names, then commit. `skipped_clearing`: another clear's rows."""
+
+    partition_id: str
+    revision: Revision
+    clear_id: str
+    state: ClearState
+    plan: ClearPlan
+    skipped_clearing: list[int]
+
+
+class CommittedClear(Reply):
+    partition_id: str
+    revision: Revision
+    clear_id: str
+    state: ClearState
+    cleared: int
+
+
+class AbortedClear(Reply):
+    partition_id: str
+    revision: Revision
+    clear_id: str
+    state: ClearState
+
+
+class ClearLine(Reply):
+    """A clear in a list: how many rows it has or had, and for how many seconds it is known."""
+
+    clear_id: str
+    partition_id: str
+    state: ClearState
+    count: int
+    age_s: float
+
+
+class ClearList(Reply):
+    clears: list[ClearLine]
+    next_cursor: str | None
+
+
+class ClearSeen(Reply, omit_defaults=True):
+    """One clear; `plan` while it is pending."""
+
+    partition_id: str
+    revision: Revision
+    clear_id: str
+    state: ClearState
+    count: int
+    age_s: float
+    plan: ClearPlan | UnsetType = UNSET
 
 
 class ClaimInfo(Reply, omit_defaults=True):

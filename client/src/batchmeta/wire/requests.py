@@ -1,6 +1,7 @@
 """What a caller may send: one Struct per operation, named after its verb. Unknown members are refused by the decoder.
 
-`None` for an optional member means absent. A *selector* is at most one of `global_indexes` and `keys`.
+`None` for an optional member means absent. A *selector* is at most one of `global_indexes`, `keys`, `group_ids` and
+`key_prefix`.
 """
 
 from typing import Annotated, Literal
@@ -14,8 +15,10 @@ from .types import (
     FieldName,
     FieldNames,
     GroupIds,
+    GroupList,
     Index,
     Indexes,
+    Key,
     Keys,
     LeaseSeconds,
     Lengths,
@@ -121,6 +124,7 @@ class Produce(Request, frozen=True):
     backend_meta: dict[FieldName, Cells] | None = None
     custom_meta: Cells | None = None
     group_ids: GroupIds | None = None
+    on_cleared: Literal["refuse", "skip"] | None = None
 
 
 class PatchCustomMeta(Request, frozen=True):
@@ -146,6 +150,8 @@ class Read(Request, frozen=True):
     fields: FieldNames | None = None
     global_indexes: Indexes | None = None
     keys: Keys | None = None
+    group_ids: GroupList | None = None
+    key_prefix: Key | None = None
     include: list[Include] | None = None
     expand: bool | None = None
     compact: bool | None = None
@@ -160,6 +166,8 @@ class ReadBackendMeta(Request, frozen=True):
     fields: FieldNames | None = None
     global_indexes: Indexes | None = None
     keys: Keys | None = None
+    group_ids: GroupList | None = None
+    key_prefix: Key | None = None
     expand: bool | None = None
     limit: Rows | None = None
     cursor: Cursor | None = None
@@ -176,6 +184,21 @@ class DeleteSamples(Request, frozen=True):
 
     global_indexes: Indexes | None = None
     keys: Keys | None = None
+    group_ids: GroupList | None = None
+    key_prefix: Key | None = None
+
+
+class PlanClear(Request, frozen=True):
+    """Rows to hide until the clear is committed or aborted: a selector, or `all`."""
+
+    global_indexes: Indexes | None = None
+    keys: Keys | None = None
+    group_ids: GroupList | None = None
+    key_prefix: Key | None = None
+    all: bool | None = None
+    where: Where | None = None
+    tombstone: bool | None = None
+    expand: bool | None = None
 
 
 class Sampler(Request, frozen=True):
@@ -273,6 +296,18 @@ class ListClaims(Request, frozen=True):
     partition_id: Name | None = None
     task: Name | None = None
     worker: Name | None = None
+
+
+class ListClears(Request, frozen=True):
+    """Clears in the order planned, of one state where named."""
+
+    state: Literal["pending", "committed", "aborted"] | None = None
+    limit: PageSize | None = None
+    cursor: Cursor | None = None
+
+
+class ClearQuery(Request, frozen=True):
+    expand: bool | None = None
 
 
 class ListKeys(Request, frozen=True):

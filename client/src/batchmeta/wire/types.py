@@ -39,6 +39,7 @@ Rows = Annotated[int, Meta(ge=1, le=MAX_ROWS)]
 
 Indexes = Annotated[list[Index], Meta(max_length=MAX_ROWS)]
 Keys = Annotated[list[Key], Meta(max_length=MAX_ROWS)]
+GroupList = Annotated[list[GroupId], Meta(max_length=MAX_ROWS)]
 FieldNames = Annotated[list[FieldName], Meta(max_length=MAX_ROWS)]
 
 Dtype = Literal[

@@ -1,0 +1,60 @@
+"""Clears: what is planned, and what became of it."""
+
+from typing import Any
+
+from msgspec import UNSET, Raw
+
+from batchmeta.wire import replies
+from core import encode
+from core.clears import Clear
+from core.operations.clears import Plan, Seen
+
+from ..incoming import Reply
+from .parts import by_field, reply
+
+
+def _head(found: Seen) -> dict[str, Any]:
+    clear = found.clear
+    return {
+        "partition_id": clear.partition_id, "revision": found.revision, "clear_id": clear.clear_id,
+        "state": clear.state,
+    }  # fmt: skip
+
+
+def _plan(plan: Plan) -> replies.ClearPlan:
+    indexes = Raw(encode.array(plan.global_indexes))
+    return replies.ClearPlan(global_indexes=indexes, keys=Raw(plan.keys), fields=by_field(plan.fields))
+
+
+def planned_clear(found: Seen) -> Reply:
+    """201: the plan."""
+    assert found.plan is not None  # noqa: S101  (it is pending: this call planned it)
+    body = replies.PlannedClear(**_head(found), plan=_plan(found.plan), skipped_clearing=list(found.skipped))
+    return reply(body, 201)
+
+
+def committed_clear(found: Seen) -> Reply:
+    """How many samples are gone."""
+    return reply(replies.CommittedClear(**_head(found), cleared=found.clear.count))
+
+
+def aborted_clear(found: Seen) -> Reply:
+    """That they are back."""
+    return reply(replies.AbortedClear(**_head(found)))
+
+
+def clear(found: Seen) -> Reply:
+    """One clear, with its plan while it is pending."""
+    plan = UNSET if found.plan is None else _plan(found.plan)
+    return reply(replies.ClearSeen(**_head(found), count=found.clear.count, age_s=found.age_s, plan=plan))
+
+
+def clears(found: tuple[list[tuple[Clear, float]], str | None]) -> Reply:
+    """A page of them."""
+    lines = [
+        replies.ClearLine(
+            clear_id=one.clear_id, partition_id=one.partition_id, state=one.state, count=one.count, age_s=age_s
+        )
+        for one, age_s in found[0]
+    ]
+    return reply(replies.ClearList(clears=lines, next_cursor=found[1]))
