@@ -1,4 +1,4 @@
-"""The code blocks of README and quickstart run as they stand: shell blocks with curl, Python blocks with the client.
+"""The code blocks of the pages below run as they stand: shell blocks with curl, Python blocks with the client.
 
 A comment `# → text` after a command must be found in what that command printed. Each page gets a server of its own.
 """
@@ -14,7 +14,7 @@ from ..conftest import ROOT, ServerProcess
 
 URL = "http://127.0.0.1:8700"
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-PAGES = ["README.md", "docs/quickstart.md"]
+PAGES = ["README.md", "docs/quickstart.md", "docs/how-to/clear.md"]
 
 
 def steps(script: str) -> list[tuple[str, list[str]]]:
