@@ -130,7 +130,9 @@ def to_remove(partition: Partition, selector: Selector, where: Where | None) -> 
         found = rows.locate_held(np.array(indexes, np.int64))
     else:
         found = _having(partition, selector, rows.held(), rows.by_key, rows.clearing_keys)
-    found = np.unique(found[found > 0])
+    is_meant = np.zeros(rows.n, np.bool_)
+    is_meant[found] = True
+    found = np.flatnonzero(is_meant[1:]) + 1
     if where is not None:
         found = found[where.matches(partition.custom_meta_of(found))]
     live = rows.live[found] == 1

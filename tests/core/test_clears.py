@@ -409,6 +409,18 @@ def test_groups_are_incomplete_while_one_of_them_is_clearing() -> None:
     assert claim(engine, 4, task="warm", **by) == [2, 3, 4, 5]
 
 
+def test_a_group_that_is_whole_only_without_a_clearing_row_is_not_when_that_is_back() -> None:
+    engine = new_engine()
+    add(engine, P, 3, group_ids=["g", "g", "g"])
+    write(engine, P, [0, 1], ["n"])
+    by = {"name": "grpo_group", "n_samples_per_prompt": 2}
+    assert claim(engine, 2, task="warm", **by) is None
+    seen = plan(engine, 2)
+    assert claim(engine, 2, **by) == [0, 1]
+    abort_clear(engine, seen.clear.clear_id)
+    assert claim(engine, 2, task="warm", **by) is None
+
+
 def test_a_window_that_was_clearing_when_it_was_first_asked_for_comes_back_whole() -> None:
     engine = ready(8)
     seen = plan(engine, 0, 1, 2, 3)

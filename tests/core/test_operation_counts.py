@@ -1,5 +1,6 @@
 """What a call costs is counted, not timed: tensor operations do not grow with the rows, a claim touches its batch."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,10 @@ from core.arrays import Ints
 from core.batch import View
 from core.engine import Engine
 from core.operations.claim import Claimed, Wanted, claim_now
+from core.operations.clears import Wanted as Wish
+from core.operations.clears import abort_clear, commit_clear, plan_clear
 from core.samplers import sampler
+from core.selection import Selector
 from core.status import StatusWords
 
 from .world import add, look, new_engine, write
@@ -69,6 +73,35 @@ def test_a_claim_is_the_same_few_operations_for_any_number_of_rows() -> None:
     counts = [cost(take, rows) for rows in (8, 512, 8192)]
     assert len(set(counts)) == 1, counts
     assert 0 < counts[0] < 24
+
+
+def clear(engine: Engine, rows: int) -> None:
+    """Plan and abort, plan and commit, all rows but one."""
+    for close in (abort_clear, commit_clear):
+        seen = plan_clear(engine, "p", Wish(Selector(list(range(1, rows)))))
+        close(engine, seen.clear.clear_id)
+
+
+def test_a_clear_is_the_same_few_operations_for_any_number_of_rows() -> None:
+    counts = [cost(clear, rows) for rows in (8, 512, 8192)]
+    assert len(set(counts)) <= 2, counts  # gaps are closed where there are many
+    assert 0 < counts[0] < 80
+
+
+def test_a_clear_of_rows_without_keys_takes_no_step_of_python_for_each() -> None:
+    counts = []
+    for rows in (8, 512, 900):
+        engine = ready(rows)
+        calls = [0]
+
+        def count(*_: object, calls: list[int] = calls) -> None:
+            calls[0] += 1
+
+        sys.setprofile(count)
+        clear(engine, rows)
+        sys.setprofile(None)
+        counts.append(calls[0])
+    assert counts[1] == counts[2] < counts[0] * 2, counts
 
 
 def test_a_loop_over_rows_would_be_noticed() -> None:
