@@ -117,6 +117,33 @@ def test_a_stop_and_a_start_change_nothing(tmp_path: Path) -> None:
         assert second.stop() == 0
 
 
+def test_a_clear_outlives_a_kill_between_its_plan_and_its_end(tmp_path: Path) -> None:
+    first = ServerProcess(*journal(tmp_path))
+    api = Api(first.url)
+    api.produce(["a", "b", "c"], "f", backend_meta={"f": ["at a", "at b", "at c"]})
+    clears = [api.ok("POST", "clears", {"keys": [key], "tombstone": True}) for key in ("a", "b")]
+    before = api.dump()
+    api.http.close()
+    first.kill()
+
+    second = ServerProcess(*journal(tmp_path))
+    api.url, api.http = second.url, httpx.Client(base_url=second.url)
+    try:
+        assert api.dump() == before
+        pending = api.ok("GET", "/v1/clears?state=pending")["clears"]
+        assert [line["clear_id"] for line in pending] == [clear["clear_id"] for clear in clears]
+        gone, back = (f"/v1/clears/{clear['clear_id']}" for clear in clears)
+        assert api.ok("GET", gone)["plan"] == clears[0]["plan"]
+        assert api.ok("POST", f"{gone}/commit")["cleared"] == 1
+        assert api.ok("POST", f"{back}/abort")["state"] == "aborted"
+        assert api.ok("GET", "batch-meta")["keys"] == ["b", "c"]
+        assert api.send("POST", "samples", {"keys": ["a"]}).json()["code"] == "sample-cleared"
+        assert api.ok("POST", "clears", {"all": True})["clear_id"] not in [clear["clear_id"] for clear in clears]
+    finally:
+        api.http.close()
+        assert second.stop() == 0
+
+
 def test_a_second_server_on_the_same_folder_refuses_to_start(tmp_path: Path) -> None:
     server = ServerProcess(*journal(tmp_path))
     try:
