@@ -183,6 +183,7 @@ def test_saying_it_again_changes_nothing_and_saying_otherwise_is_refused() -> No
         with pytest.raises(ClearClosed):
             refused(engine, name)
     assert engine.revision == before
+    assert [len(one.indexes) for one in engine.clears.closed.values()] == [0, 0]
     for name in ("x0", "xffff", "c1", "", "x01"):
         with pytest.raises(ClearNotFound):
             commit_clear(engine, name)
@@ -385,14 +386,16 @@ def test_what_is_consumed_and_clearing_counts_as_consumed() -> None:
 
 def test_a_claim_is_told_how_many_rows_a_clear_holds_back() -> None:
     engine = ready(4)
-    assert claim(engine) == [0]
-    seen = plan(engine, 0, 1, 2)
-    blocking = {one.reason: (one.count, one.global_indexes) for one in refusal(engine).blocking}
-    assert blocking == {"clearing": (2, (1, 2))}
+    assert claim(engine, 2) == [0, 1]
+
+    def blocking() -> dict[str, tuple[int, tuple[int, ...]]]:
+        return {one.reason: (one.count, one.global_indexes) for one in refusal(engine).blocking}
+
+    seen = plan(engine, 0, 2)
+    assert blocking() == {"consumed": (1, (1,)), "clearing": (1, (2,))}
     assert refusal(engine).ready == 1
     abort_clear(engine, seen.clear.clear_id)
-    blocking = {one.reason: (one.count, one.global_indexes) for one in refusal(engine).blocking}
-    assert blocking == {"consumed": (1, (0,))}
+    assert blocking() == {"consumed": (2, (0, 1))}
 
 
 def test_groups_are_incomplete_while_one_of_them_is_clearing() -> None:
