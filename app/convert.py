@@ -39,6 +39,7 @@ def row_write(body: RowsIn) -> RowWrite:
         body.keys,
         getattr(body, "group_ids", None),
         cast("Column | None", body.custom_meta),
+        getattr(body, "ttl_s", None),
     )
 
 

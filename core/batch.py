@@ -49,13 +49,17 @@ class Batch:
 
 
 class Cut:
-    """Some rows of a partition seen through some fields: one gather of bit words serves all that is asked of them."""
+    """Some rows of a partition seen through some fields: one gather of bit words serves all that is asked of them.
+
+    A revoked cell is not ready, and still described: where its bytes were, and their shape.
+    """
 
     def __init__(self, partition: Partition, rows: Ints, fields: Sequence[Field], expand: bool) -> None:
         self.partition, self.rows, self.fields, self.expand = partition, rows, fields, expand
         self._at = run_of(rows)
         self._words: Ints = partition.grid.status.gather(rows)
-        everywhere: list[int] = np.bitwise_and.reduce(self._words, axis=0).tolist()
+        self._written = partition.grid.revoked.joined(rows, self._words)
+        everywhere: list[int] = np.bitwise_and.reduce(self._written, axis=0).tolist()
         self._everywhere = everywhere
 
     def status(self) -> Bits:
@@ -68,12 +72,16 @@ class Cut:
         """uint8 [rows]: which rows have the field; None when all do."""
         if self._everywhere[fld.bit // WORD] >> fld.bit % WORD & 1:
             return None
-        return bit_column(self._words, fld.bit)
+        return bit_column(self._written, fld.bit)
 
     def field_status(self) -> bytes:
         """Per field a column of 0 and 1."""
         rows = len(self.rows)
-        return encode.members((f.quoted, encode.bits(self.has(f), rows, self.expand)) for f in self.fields)
+        return encode.members((f.quoted, encode.bits(self._ready(f), rows, self.expand)) for f in self.fields)
+
+    def _ready(self, fld: Field) -> Bits | None:
+        """As `has`, of readiness."""
+        return self.has(fld) if self._written is self._words else bit_column(self._words, fld.bit)
 
     def backend_meta(self) -> bytes:
         """Per field a column of cells; null where nothing is recorded."""

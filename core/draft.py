@@ -25,7 +25,7 @@ from .errors import (
     PreconditionFailed,
     TooManySamples,
 )
-from .events import AnyEvent, CustomMetaSet, Grouped, Inserted, PartitionMade, Produced
+from .events import AnyEvent, CustomMetaSet, Grouped, Inserted, PartitionMade, Produced, Timed
 from .forms import from_bytes
 from .intake import MAX_FIELDS, FieldsWrite, check_keys
 from .partition import Partition
@@ -198,6 +198,12 @@ class Draft:
         if at:
             indexes = self.packed() if len(at) == len(after) else pack(self.indexes[at])
             self.events.append(CustomMetaSet(self.partition_id, indexes, [after[i] for i in at]))
+
+    def time(self, length_s: float) -> None:
+        """Rows that never had a field disappear in `length_s` seconds, unless they get one; said again, from now."""
+        at = np.flatnonzero(~self.partition.grid.written(self.rows).any(1))
+        if len(at):
+            self.events.append(Timed(self.partition_id, pack(self.indexes[at]), length_s))
 
     def produce(self, write: FieldsWrite) -> None:
         """Make fields ready. Raises KindConflict, DtypeConflict."""

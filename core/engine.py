@@ -12,6 +12,7 @@ import torch
 from . import clearing
 from .cells import CellChecker
 from .clears import Clears
+from .deadlines import Deadlines
 from .errors import JournalUnavailable, PartitionCleared, PartitionNotFound
 from .events import (
     AnyEvent,
@@ -23,6 +24,7 @@ from .events import (
     ClearPlanned,
     Consumed,
     CustomMetaSet,
+    Expired,
     Extended,
     Grouped,
     Inserted,
@@ -33,8 +35,10 @@ from .events import (
     PartitionSet,
     Produced,
     Reset,
+    Revoked,
     Sealed,
     Settled,
+    Timed,
 )
 from .forms import Memo
 from .idempotency import KeptReplies
@@ -51,7 +55,10 @@ _APPLY: dict[type, Callable[[Partition, Any], Any]] = {
     Produced: Partition.produce,
     CustomMetaSet: Partition.set_custom_meta,
     BackendMetaSet: Partition.set_backend_meta,
+    Revoked: Partition.revoke,
     Cleared: Partition.clear,
+    Timed: Partition.time,
+    Expired: Partition.expire,
     Consumed: Partition.consume,
     Reset: Partition.reset,
     Limited: Partition.limit,
@@ -88,6 +95,7 @@ class Engine:
         self.deleted: dict[str, int] = {}
         self.leases = Leases()
         self.clears = Clears()
+        self.ttl_deadlines: Deadlines[tuple[str, int]] = Deadlines()
         self.replies = KeptReplies() if replies is None else replies
         self.next_index = 0
         self.revision = 0
@@ -158,6 +166,8 @@ class Engine:
             partition = self.partitions[event.partition]
             partition.revision = self.revision
             self._follow(event, change(partition, event))
+            while partition.ttls.ended:
+                self.ttl_deadlines.discard((event.partition, partition.ttls.ended.pop()))
         elif isinstance(event, PartitionMade):
             self.deleted.pop(event.partition, None)
             self.partitions[event.partition] = Partition(event.partition, event.created_at, self.revision, self.device)
@@ -170,13 +180,15 @@ class Engine:
             self.next_index = max(self.next_index, event.first + event.count)
 
     def _follow(self, event: AnyEvent, touched: Any) -> None:
-        """Leases and clears that an event began or closed, or took rows from."""
+        """Leases, clears and deadlines that an event began or closed, or took rows from."""
         if isinstance(event, Leased):
             self.leases.begin(touched, self.clock())
         elif isinstance(event, Settled):
             self.leases.settle([touched])
         elif isinstance(event, ClearPlanned):
             self.clears.begin(touched)
+        elif isinstance(event, Timed):
+            self.ttl_deadlines.put((event.partition, self.revision), self.clock() + event.length_s)
         elif touched:
             self.leases.settle(touched)
         if isinstance(event, ClearCommitted | ClearAborted):
@@ -187,6 +199,8 @@ class Engine:
         self.leases.settle(partition.lose_all())
         for number in partition.clears:
             self.clears.close(number, "committed")
+        for number in partition.ttls.batches:
+            self.ttl_deadlines.discard((partition_id, number))
         self.deleted[partition_id] = self.revision
         if len(self.deleted) > MAX_DELETED:
             del self.deleted[next(iter(self.deleted))]

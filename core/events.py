@@ -167,6 +167,26 @@ class ClearAborted(Event, frozen=True):
     number: int
 
 
+class Revoked(Event, frozen=True):
+    """The bytes of these fields of these rows are lost: not ready any more. The rest stays."""
+
+    indexes: bytes
+    fields: list[str]
+
+
+class Timed(Event, frozen=True):
+    """These rows disappear in `length_s` seconds, unless one of their fields is produced by then."""
+
+    indexes: bytes
+    length_s: float
+
+
+class Expired(Event, frozen=True):
+    """The time of these rows is up: they are gone, and count as never inserted."""
+
+    indexes: bytes
+
+
 AnyEvent = (
     PartitionMade
     | PartitionSet
@@ -187,6 +207,9 @@ AnyEvent = (
     | ClearPlanned
     | ClearCommitted
     | ClearAborted
+    | Revoked
+    | Timed
+    | Expired
 )
 
 

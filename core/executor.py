@@ -23,7 +23,7 @@ from .events import Kept
 from .idempotency import Keepable, Keyed, kept
 from .journal.contract import BEFORE_FIRST, Appended, Journal, Outcome
 from .journal.errors import JournalError
-from .operations.leases import expire
+from .operations import due
 from .parked import Parked, ParkingLot
 from .replay import replay
 
@@ -180,6 +180,7 @@ class Executor:
 
     def _replay(self) -> None:
         self._last = replay(self._engine, self._journal.read(None))
+        due.begin_anew(self._engine)
         self._read(None)
 
     def _drain(self) -> None:
@@ -192,7 +193,7 @@ class Executor:
                 self._inbox.get_nowait()()
                 self._wake()
         if self._engine.has_room:
-            expire(self._engine, self._engine.clock())
+            due.expire(self._engine, self._engine.clock())
         self._wake()
         for call, parked in self._lot.expired(self._engine.clock()):
             self._answer(call, partial(_retry, parked, True))
@@ -201,11 +202,11 @@ class Executor:
         self._deliver()
 
     def _first_job(self) -> Callable[[], object]:
-        """Sleeps until there is a job, or a deadline; leases end only while there is room to say so."""
-        now, due = self._engine.clock(), self._engine.leases.due()
-        if due is not None and not self._engine.has_room:
-            due = now + LOOK_AGAIN_S
-        deadline = _earliest(self._lot.next_deadline(), due)
+        """Sleeps until there is a job, or a deadline; what is due ends only while there is room to say so."""
+        now, ends = self._engine.clock(), due.next_due(self._engine)
+        if ends is not None and not self._engine.has_room:
+            ends = now + LOOK_AGAIN_S
+        deadline = _earliest(self._lot.next_deadline(), ends)
         try:
             return self._inbox.get(timeout=None if deadline is None else max(0.0, deadline - now))
         except queue.Empty:

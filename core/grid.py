@@ -10,6 +10,7 @@ from .events import Declared, Produced
 from .fields import Field
 from .forms import FieldForm, Memo, from_bytes
 from .plans import Plan, plan
+from .revoked import RevokedCells
 from .sizes import Sizes, SizeTable
 from .status import WORD, bit_column, count_bits, mask_of, status_words
 
@@ -19,10 +20,11 @@ _NO_SIZES: Sizes = np.zeros((1, 0), np.int32)
 class Grid:
     """`produced` counts cells per field bit, `hidden` those of rows that are clearing, which keep all they have.
 
+    A row *has* a field once it was written, also while its cell is `revoked`; it is ready by `status` alone.
     Every change of a field's schema or constant ends all plans.
     """
 
-    __slots__ = ("_free_bits", "_plans", "capacity", "fields", "hidden", "produced", "sizes", "status")
+    __slots__ = ("_free_bits", "_plans", "capacity", "fields", "hidden", "produced", "revoked", "sizes", "status")
 
     def __init__(self, device: torch.device, capacity: int) -> None:
         self.capacity = capacity
@@ -31,6 +33,7 @@ class Grid:
         self.sizes = SizeTable(capacity)
         self.produced: Ints = np.zeros(WORD, np.int64)
         self.hidden: Ints = np.zeros(WORD, np.int64)
+        self.revoked = RevokedCells()
         self._free_bits: list[int] = []
         self._plans: Memo[bytes, Plan] = Memo()
 
@@ -40,24 +43,27 @@ class Grid:
         """The bit words of these fields: int64 [words]."""
         return mask_of((field.bit for field in fields), self.status.width)
 
+    def written(self, rows: Ints) -> Ints:
+        """Words of the fields that these rows have, ready or revoked: int64 [rows, words]."""
+        return self.revoked.joined(rows, self.status.gather(rows))
+
+    def held(self, field: Field) -> int:
+        """How many rows have the field."""
+        return int(self.produced[field.bit] + self.revoked.count[field.bit])
+
     def holders(self, field: Field) -> Ints:
         """Rows that have the field."""
-        if not self.produced[field.bit]:
+        if not self.held(field):
             return np.empty(0, np.int64)
-        rows = np.arange(self.capacity)
-        return np.flatnonzero(bit_column(self.status.gather(rows), field.bit))
+        return np.flatnonzero(bit_column(self.written(np.arange(self.capacity)), field.bit))
 
     def produced_live(self, field: Field) -> int:
         """How many live rows have the field."""
         return int(self.produced[field.bit] - self.hidden[field.bit])
 
-    def written(self, rows: Ints) -> Ints:
-        """The words of the fields that were ever written: int64 [rows, words]."""
-        return self.status.gather(rows)
-
     def cells_of(self, field: Field, rows: Ints) -> list[bytes]:
         """Backend meta of one field: one JSON value per row."""
-        cells = field.backend.at(rows, bit_column(self.status.gather(rows), field.bit))
+        cells = field.backend.at(rows, bit_column(self.written(rows), field.bit))
         return [cells] * len(rows) if isinstance(cells, bytes) else cells
 
     def plan(self, form: bytes) -> Plan | None:
@@ -95,13 +101,15 @@ class Grid:
         found = self._plans.get(event.form) or self._place(event.form)
         before = self.status.gather(rows)
         after = before | found.mask
+        had = self.revoked.joined(rows, before)
         sizes = np.frombuffer(event.sizes, "<i4").reshape(-1, found.width) if found.width else _NO_SIZES
         if not found.keeps_shapes(sizes):
-            self._reshape(found, rows, sizes, before)
+            self._reshape(found, rows, sizes, had)
         self.sizes.put(rows, found.slots, sizes)
         if event.backend != found.consts:
-            self._put_cells(found, rows, event.backend, before)
+            self._put_cells(found, rows, event.backend, had)
         self.status.write(rows, after)
+        self.revoked.take(rows, found.mask)
         self._count(found, before, after)
         return found, before, after
 
@@ -117,25 +125,26 @@ class Grid:
         bit = self._free_bits.pop() if self._free_bits else len(self.fields)
         self.fields[name] = field = Field(name, bit, declared)
         self.status.reserve(self.capacity, bit + 1)
+        self.revoked.reserve(self.capacity, bit + 1)
         self.produced = grown(self.produced, self.status.width * WORD, 0)
         self.hidden = grown(self.hidden, self.status.width * WORD, 0)
         self._plans.clear()
         return field
 
-    def _reshape(self, found: Plan, rows: Ints, sizes: Sizes, before: Ints) -> None:
+    def _reshape(self, found: Plan, rows: Ints, sizes: Sizes, had: Ints) -> None:
         for field in found.turning:
             field.become_ragged()
         for one in found.fixed:
             shape = tuple(sizes[0, one.first : one.last].tolist())
             if shape != one.field.shape:
-                one.field.take_shape(shape, len(_Others(self, one.field, rows, before)()) > 0)
+                one.field.take_shape(shape, len(_Others(self, one.field, rows, had)()) > 0)
         self._plans.clear()
 
-    def _put_cells(self, found: Plan, rows: Ints, cells: Sequence[bytes | list[bytes]], before: Ints) -> None:
+    def _put_cells(self, found: Plan, rows: Ints, cells: Sequence[bytes | list[bytes]], had: Ints) -> None:
         capacity = self.capacity
         for field, value, const in zip(found.fields, cells, found.consts, strict=True):
             if const is None or value != const:
-                field.backend.put(rows, value, _Others(self, field, rows, before), capacity)
+                field.backend.put(rows, value, _Others(self, field, rows, had), capacity)
                 if const != field.backend.constant:
                     self._plans.clear()
 
@@ -159,19 +168,29 @@ class Grid:
         cells = count_bits(self.status.gather(rows))
         self.hidden[: len(cells)] += step * cells
 
+    def revoke(self, rows: Ints, fields: Iterable[Field]) -> None:
+        """The cells of these fields are not ready any more; the rows still have them."""
+        before = self.status.gather(rows)
+        cells = before & self.mask(fields)
+        self.revoked.begin(self.status.device, self.capacity, self.status.width * WORD)
+        self.revoked.add(rows, cells)
+        self.status.write(rows, before & ~cells)
+        self.produced -= count_bits(cells)
+
     def clear(self, rows: Ints) -> Ints:
         """These rows are gone: per field bit, how many cells went."""
         words = self.status.gather(rows)
         gone = count_bits(words)
         self.produced[: len(gone)] -= gone
         self.status.write(rows, np.zeros_like(words))
+        gone += self.revoked.take(rows, np.full_like(words, -1))
         for field in self.fields.values():
             field.backend.clear(rows)
         return gone
 
     def forget(self, gone: Ints) -> list[Field]:
         """Fields that the cleared cells were the last of: declared ones start anew, others are returned, and gone."""
-        last = [field for field in self.fields.values() if gone[field.bit] and not self.produced[field.bit]]
+        last = [field for field in self.fields.values() if gone[field.bit] and not self.held(field)]
         for field in last:
             if field.slot is not None and field.rank:
                 self.sizes.give_back(field.slot, field.rank)
@@ -191,6 +210,7 @@ class Grid:
         """Room for this many rows."""
         self.capacity = capacity
         self.status.reserve(capacity, 0)
+        self.revoked.reserve(capacity, 0)
         self.sizes.resize(capacity)
         for field in self.fields.values():
             field.backend.resize(capacity)
@@ -199,6 +219,7 @@ class Grid:
         """Only these rows remain."""
         self.capacity = capacity
         self.status.keep(rows, capacity)
+        self.revoked.keep(rows, capacity)
         self.sizes.keep(rows, capacity)
         for field in self.fields.values():
             field.backend.keep(rows, capacity)
@@ -207,16 +228,16 @@ class Grid:
 class _Others:
     """Rows that had a field before a write, the written ones left out; found only when asked, and once."""
 
-    __slots__ = ("_before", "_field", "_found", "_grid", "_rows")
+    __slots__ = ("_field", "_found", "_grid", "_had", "_rows")
 
-    def __init__(self, grid: Grid, field: Field, rows: Ints, before: Ints) -> None:
-        self._grid, self._field, self._rows, self._before = grid, field, rows, before
+    def __init__(self, grid: Grid, field: Field, rows: Ints, had: Ints) -> None:
+        self._grid, self._field, self._rows, self._had = grid, field, rows, had
         self._found: Ints | None = None
 
     def __call__(self) -> Ints:
         if self._found is None:
-            rewritten = int(bit_column(self._before, self._field.bit).sum())
-            if self._grid.produced[self._field.bit] == rewritten:
+            rewritten = int(bit_column(self._had, self._field.bit).sum())
+            if self._grid.held(self._field) == rewritten:
                 self._found = np.empty(0, np.int64)
             else:
                 self._found = np.setdiff1d(self._grid.holders(self._field), self._rows)

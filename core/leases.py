@@ -4,7 +4,6 @@ A lease is derived from events, but for its deadline: that is the engine's clock
 length, so a restart gives each live lease its full length again.
 """
 
-import heapq
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import Bits, Ints
+from .deadlines import Deadlines
 
 OPEN, ACCEPTED, RELEASED, REJECTED, LOST = range(5)
 REMEMBERED = 10_000
@@ -59,7 +59,7 @@ class Leases:
     def __init__(self) -> None:
         self.open: dict[int, Lease] = {}
         self.closed: dict[int, Lease] = {}
-        self._deadlines: list[tuple[float, int]] = []
+        self._deadlines: Deadlines[int] = Deadlines()
 
     def find(self, name: str) -> Lease | None:
         """The lease of a claim id, open or lately closed."""
@@ -75,31 +75,26 @@ class Leases:
     def extend(self, lease: Lease, length_s: float, now: float) -> None:
         """It ends `length_s` from now."""
         lease.length_s, lease.deadline = length_s, now + length_s
-        heapq.heappush(self._deadlines, (lease.deadline, lease.number))
+        self._deadlines.put(lease.number, lease.deadline)
 
     def settle(self, touched: Iterable[Lease]) -> None:
         """Of these leases rows have been settled: those without an open row are closed."""
         for lease in touched:
             if not lease.is_closed and not np.count_nonzero(lease.fate == OPEN):
                 lease.is_closed = True
+                self._deadlines.discard(lease.number)
                 self.closed[lease.number] = self.open.pop(lease.number)
                 if len(self.closed) > REMEMBERED:
                     del self.closed[next(iter(self.closed))]
 
     def due(self) -> float | None:
         """When the next lease ends."""
-        while self._deadlines and not self._stands(*self._deadlines[0]):
-            heapq.heappop(self._deadlines)
-        return self._deadlines[0][0] if self._deadlines else None
+        return self._deadlines.next()
 
     def overdue(self, now: float) -> Iterable[Lease]:
         """Leases whose time is up, one after the other; each must be settled before the next is asked for."""
-        while (due := self.due()) is not None and due <= now:
-            yield self.open[heapq.heappop(self._deadlines)[1]]
-
-    def _stands(self, deadline: float, number: int) -> bool:
-        lease = self.open.get(number)
-        return lease is not None and lease.deadline == deadline
+        while (number := self._deadlines.take(now)) is not None:
+            yield self.open[number]
 
 
 def claim_id(number: int) -> str:

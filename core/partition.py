@@ -16,6 +16,7 @@ from .events import (
     Cleared,
     Consumed,
     CustomMetaSet,
+    Expired,
     Grouped,
     Inserted,
     Leased,
@@ -24,9 +25,11 @@ from .events import (
     PartitionSet,
     Produced,
     Reset,
+    Revoked,
     Sealed,
     Settings,
     Settled,
+    Timed,
 )
 from .fields import Field
 from .grid import Grid
@@ -37,6 +40,7 @@ from .rows import NULL, Rows
 from .status import covers
 from .supply import Pool, Supply
 from .tasks import CONSUMED, DEAD, FREE, Task
+from .ttl import Ttls
 
 NO_SETTINGS = Settings(None, None, 5, ())
 MAX_SUPPLIES = 64
@@ -62,6 +66,7 @@ class Partition:
         self.supplies: dict[tuple[str, tuple[str, ...]], Supply] = {}
         self.leases: dict[int, Lease] = {}
         self.clears: dict[int, Clear] = {}
+        self.ttls = Ttls()
         self._located: tuple[bytes, Ints] = NOWHERE
 
     # What is asked often
@@ -161,12 +166,26 @@ class Partition:
 
     def produce(self, event: Produced) -> None:
         rows = self._touch(event.indexes)
+        self.ttls.end(rows)
         width = self.grid.status.width
         plan, before, after = self.grid.produce(rows, event)
         self._widened(width)
         for (name, _), supply in self.supplies.items():
             if plan.bit_set & supply.bit_set:
                 self._offer(name, supply, rows, before, after)
+
+    def time(self, event: Timed) -> None:
+        """Rows without a field have so long to get one."""
+        self.ttls.begin(self.rows.locate(unpack(event.indexes)), event, self.revision, self.rows.capacity)
+
+    def revoke(self, event: Revoked) -> None:
+        """Cells are not ready any more; leases of their rows stay."""
+        rows = self._touch(event.indexes)
+        fields = [self.fields[name] for name in event.fields]
+        self.grid.revoke(rows, fields)
+        for supply in self.supplies.values():
+            if supply.bit_set & bit_set(fields):
+                supply.discard(rows)
 
     def _widened(self, width: int) -> None:
         if self.grid.status.width != width:  # masks of the old width fit no more
@@ -251,7 +270,16 @@ class Partition:
             del self.supplies[key]
         return self._lose([lease for lease in self.leases.values() if lease.task == event.task], None)
 
-    def clear(self, event: Cleared) -> list[Lease]:
+    def expire(self, event: Expired) -> list[Lease]:
+        """Rows that got no field in time are gone, as if they had never been inserted; a seal did not count them."""
+        count = len(event.indexes) // 8
+        self.rows.inserted -= count
+        if self.is_sealed:
+            expected = (self.limits.expected_samples or 0) - count
+            self.limits = Limits(expected, self.limits.max_samples, self.limits.max_attempts)
+        return self.clear(event)
+
+    def clear(self, event: Cleared | Expired) -> list[Lease]:
         """Rows are gone, and with them what is leased of them."""
         indexes = unpack(event.indexes)
         rows = self.rows.locate(indexes)
@@ -283,6 +311,7 @@ class Partition:
 
     def drop(self, rows: Ints, indexes: Ints) -> list[Lease]:
         """Withdrawn rows are gone for good."""
+        self.ttls.end(rows)
         gone = self.grid.clear(rows)
         holders = [number for task in self.tasks.values() for number in task.drop(rows, indexes).tolist()]
         if self.custom_meta is not None:
@@ -313,6 +342,7 @@ class Partition:
             return
         self.grid.resize(capacity)
         self.groups.resize(capacity)
+        self.ttls.resize(capacity)
         for task in self.tasks.values():
             task.resize(capacity)
         if self.custom_meta is not None:
@@ -324,6 +354,7 @@ class Partition:
         capacity = len(rows) + 15
         self.grid.keep(rows, capacity)
         self.groups.keep(rows, capacity)
+        self.ttls.keep(rows, capacity)
         for task in self.tasks.values():
             task.keep(rows, capacity)
         if self.custom_meta is not None:

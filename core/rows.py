@@ -14,18 +14,21 @@ NULL = b"null"
 
 
 class Rows:
-    """Columns over row numbers 0 … n-1 (row 0 absent), with capacity to grow."""
+    """Columns over row numbers 0 … n-1 (row 0 absent), with capacity to grow.
+
+    `inserted` counts rows ever inserted, those that expired left out; `positions` counts them too.
+    """
 
     __slots__ = (
         "by_key", "clearing", "clearing_count", "clearing_keys", "global_index", "inserted", "keys", "live",
-        "live_count", "n", "position", "revision", "tombstones",
+        "live_count", "n", "position", "positions", "revision", "tombstones",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.n = 1
         self.live_count = 0
         self.clearing_count = 0
-        self.inserted = 0
+        self.inserted = self.positions = 0
         self.global_index: Ints = filled(START, -1, np.int64)
         self.live: Bits = filled(START, 0, np.uint8)
         self.clearing: Bits = filled(START, 0, np.uint8)
@@ -52,12 +55,13 @@ class Rows:
         rows = slice(self.n, self.n + count)
         self.global_index[rows] = np.arange(first, first + count)
         self.live[rows] = 1
-        self.position[rows] = np.arange(self.inserted, self.inserted + count)
+        self.position[rows] = np.arange(self.positions, self.positions + count)
         if keys is not None:
             self._name(rows, keys, range(first, first + count))
         self.n += count
         self.live_count += count
         self.inserted += count
+        self.positions += count
         return np.arange(rows.start, rows.stop)
 
     def _name(self, rows: slice, keys: Sequence[bytes], indexes: range) -> None:

@@ -73,7 +73,7 @@ class GroupIndex:
     def __init__(self, by: GroupBy, n: int, rows: Rows, groups: Groups) -> None:
         self.by, self.n = by, n
         self._rows, self._groups = rows, groups
-        self._base = int(rows.position[1]) // n if rows.n > 1 else rows.inserted // n  # no row comes before row 1
+        self._base = int(rows.position[1]) // n if rows.n > 1 else rows.positions // n  # no row comes before row 1
         self._ready = np.zeros(BLOCK, np.int64)
         self.whole = Pool()
 

@@ -7,7 +7,7 @@ from .claims import acked, claims, dead, extended, released_worker, seen
 from .clears import aborted_clear, clear, clears, committed_clear, planned_clear
 from .partitions import deleted_partition, partition, partitions
 from .parts import rfc3339
-from .production import backend_meta, patched_backend_meta, produced, production
+from .production import backend_meta, patched_backend_meta, produced, production, revoked
 from .samples import deleted_samples, found_keys, key_list, patched_custom_meta
 from .tasks import claim, consumption, explained, reset
 
@@ -39,6 +39,7 @@ __all__ = [
     "production",
     "released_worker",
     "reset",
+    "revoked",
     "rfc3339",
     "seen",
     "tagged_page",

@@ -1,5 +1,7 @@
 """Production status, backend meta, and what writes of either answer."""
 
+from collections.abc import Callable
+
 from msgspec import UNSET, Raw
 
 from batchmeta.wire import replies
@@ -48,6 +50,13 @@ def produced(result: Written) -> Reply:
         skipped=UNSET if result.skipped is None else result.skipped,
     )  # fmt: skip
     return reply(body)
+
+
+def revoked(partition_id: str) -> Callable[[tuple[int, int]], Reply]:
+    """How many cells are not ready any more."""
+    return lambda found: reply(
+        replies.Revoked(partition_id=partition_id, revision=found[1], revoked=found[0])
+    )  # fmt: skip
 
 
 def patched_backend_meta(result: Written) -> Reply:

@@ -7,12 +7,14 @@ from batchmeta.wire.requests import (
     Produce,
     ProductionQuery,
     ReadBackendMeta,
+    Revoke,
 )
 from core.batch import View
 from core.intake import MAX_ROWS
 from core.operations import produce as operations
 from core.operations import read
 from core.operations.produce import RowWrite
+from core.operations.revoke import revoke as revoke_cells
 from core.selection import Selector
 
 from .. import render
@@ -79,6 +81,26 @@ async def read_production(call: Incoming, query: ProductionQuery) -> Reply:
     names = tuple(listed(query.fields) or ())
     return await call.engine(
         read.read_production, render.production, call.partition_id, names, query.limit or 1000, query.cursor
+    )
+
+
+@routes.route(
+    "POST",
+    f"{_PATH}/production/revoke",
+    Revoke,
+    {200: replies.Revoked},
+    errors=(*_GONE, "field-not-found"),
+    example={"keys": ["7f_0_1"], "fields": ["input_ids"]},
+    reply_example={"partition_id": "train@step_0", "revision": 9, "revoked": 1},
+)
+async def revoke(call: Incoming, body: Revoke) -> Reply:
+    """Revoke production: the backend lost the bytes of these fields.
+
+    Only readiness falls: schema, sizes, backend and custom meta stay, and so do leases. No claim hands the samples out
+    until the fields are produced again. Samples that are not held and cells that are not ready count 0.
+    """
+    return await call.engine(
+        revoke_cells, render.revoked(call.partition_id), call.partition_id, selector(body), tuple(body.fields)
     )
 
 

@@ -38,7 +38,9 @@ async def insert(call: Incoming, body: Insert) -> Reply:
     """Insert samples: `count` new ones, or one per key.
 
     Makes the partition if need be. A key that exists keeps its index; meta given for it is merged. One that is being
-    cleared is refused with 409, one that was cleared with a tombstone with 410.
+    cleared is refused with 409, one that was cleared with a tombstone with 410. With `ttl_s`, those of the samples that
+    have no produced field within so many seconds disappear, as if they had never been inserted; inserting them again
+    renews it.
     """
     return await call.engine(
         produce.insert, render.inserted, call.partition_id, body.count, row_write(body), bool(body.expand)
@@ -77,6 +79,7 @@ async def patch_custom_meta(call: Incoming, body: PatchCustomMeta) -> Reply:
 
     Writers of different members lose nothing. `null` in the column leaves a sample alone; `null` in a patch removes a
     member. With `if_revision` only if none of the samples changed after that revision, else 412 naming those that did.
+    With `ttl_s` the samples without a produced field have so many seconds from now to get one, as for an insert.
     """
     return await call.engine(
         produce.patch_custom_meta, render.patched_custom_meta, call.partition_id, row_write(body), body.if_revision

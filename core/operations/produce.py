@@ -30,12 +30,13 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class RowWrite:
-    """Which rows a write names and what it says of them, fields aside."""
+    """Which rows a write names and what it says of them, fields aside. `ttl_s`: seconds to get a field within."""
 
     indexes: list[int] | None = None
     keys: list[str] | None = None
     group_ids: GroupIds | None = None
     custom_meta: Column | None = None
+    ttl_s: float | None = None
 
 
 def _row_parts(draft: Draft, write: RowWrite) -> None:
@@ -44,6 +45,8 @@ def _row_parts(draft: Draft, write: RowWrite) -> None:
     if write.custom_meta is not None:
         cells = draft.engine.cells.column(write.custom_meta, draft.named, "body.custom_meta", 2, patch=True)
         draft.merge(draft.of_kept(cells))
+    if write.ttl_s is not None:
+        draft.time(write.ttl_s)
 
 
 def insert(

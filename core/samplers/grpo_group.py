@@ -54,10 +54,10 @@ class GrpoGroup(Struct, frozen=True, forbid_unknown_fields=True):
 
     def _open_window(self, partition: Partition) -> list[Blocking]:
         """The last window, while rows of it are still to be inserted."""
-        here = partition.rows.inserted % self.n_samples_per_prompt
+        here = partition.rows.positions % self.n_samples_per_prompt
         if not here:
             return []
-        first = partition.rows.inserted - here
+        first = partition.rows.positions - here
         known = partition.rows.position[: partition.rows.n]
         rows = np.flatnonzero((known >= first) & (partition.rows.live[: partition.rows.n] == 1))
         return [Blocking("group-incomplete", len(rows), tuple(partition.rows.global_index[rows[:10]].tolist()))]

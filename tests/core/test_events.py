@@ -21,9 +21,11 @@ from core.operations.clears import Wanted as Wish
 from core.operations.clears import abort_clear, commit_clear, plan_clear
 from core.operations.consumption import reset_consumption
 from core.operations.delete import delete
+from core.operations.due import expire
 from core.operations.leases import Ack, ack, extend
 from core.operations.partitions import delete_partition, patch_partition, put_partition, seal_partition
 from core.operations.produce import RowWrite, patch_backend_meta, patch_custom_meta, produce
+from core.operations.revoke import revoke
 from core.samplers import Sequential
 from core.selection import Selector
 from tests.core.world import OBJECT, TENSOR, Book, Schema, add, add_keys, new_engine
@@ -61,6 +63,9 @@ SAMPLES: list[AnyEvent] = [
     events.ClearPlanned("p", 2**40, INDEXES, True, 1.5),
     events.ClearCommitted("p", 2**40),
     events.ClearAborted("p", 9),
+    events.Revoked("p", INDEXES, ["f", "o"]),
+    events.Timed("p", INDEXES, 0.25),
+    events.Expired("p", INDEXES),
 ]
 
 
@@ -107,11 +112,15 @@ def life() -> Engine:
     assert leased.lease is not None
     extend(engine, leased.claim_id, leased.lease.token, 9.0)
     ack(engine, leased.claim_id, Ack(leased.lease.token, keys[:1], (), [(keys[1], "empty")]))
+    revoke(engine, "p", Selector(indexes=keys), ("o",))
     seal_partition(engine, "p")
     delete(engine, "p", Selector(indexes=keys[:1]))
     for close in (abort_clear, commit_clear):
         close(engine, plan_clear(engine, "p", Wish(Selector(indexes=keys))).clear.clear_id)
     add(engine, "gone")
+    add(engine, "gone", ttl_s=5.0)
+    expire(engine, 5.0)
+    add(engine, "gone", 2, ttl_s=5.0)
     delete_partition(engine, "gone", None)
     return engine
 

@@ -128,12 +128,14 @@ class Client(BlockingBase):
         keys: Iterable[str] | None = None,
         group_ids: Sequence[str | int | None] | None = None,
         custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
+        ttl_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> BatchMeta:
         """New rows: `count` of them, or one per key; `created` says how many. A key that exists keeps its index.
 
-        Makes the partition if need be; meta given for a key that exists is merged (RFC 7396). Raises DuplicateKeys,
-        GroupConflict, PartitionCleared, TooManySamples.
+        Makes the partition if need be; meta given for a key that exists is merged (RFC 7396). With `ttl_s`, rows that
+        have no produced field within so many seconds disappear; inserting them again, or a patch, renews it. Raises
+        DuplicateKeys, GroupConflict, PartitionSealed, TooManySamples.
         """
         return self._run(
             self._aio.insert(
@@ -142,6 +144,7 @@ class Client(BlockingBase):
                 keys=keys,
                 group_ids=group_ids,
                 custom_meta=custom_meta,
+                ttl_s=ttl_s,
                 idempotency_key=idempotency_key,
             )
         )
@@ -191,11 +194,13 @@ class Client(BlockingBase):
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
         if_revision: int | None = None,
+        ttl_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> replies.PatchedCustomMeta:
         """Merge one RFC 7396 patch into each row's custom meta; None leaves a row alone.
 
         `if_revision`: only if no named row changed after that revision, else PreconditionFailed with those that did.
+        `ttl_s`: rows without a produced field have so many seconds from now to get one, else they disappear.
         Raises SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
         """
         return self._run(
@@ -205,6 +210,7 @@ class Client(BlockingBase):
                 global_indexes=global_indexes,
                 keys=keys,
                 if_revision=if_revision,
+                ttl_s=ttl_s,
                 idempotency_key=idempotency_key,
             )
         )
@@ -228,6 +234,34 @@ class Client(BlockingBase):
                 backend_meta,
                 global_indexes=global_indexes,
                 keys=keys,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    def revoke(
+        self,
+        partition_id: str,
+        fields: Iterable[str],
+        *,
+        global_indexes: Iterable[int] | None = None,
+        keys: Iterable[str] | None = None,
+        group_ids: Iterable[str | int] | None = None,
+        key_prefix: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> replies.Revoked:
+        """The storage backend lost the bytes of these fields: the rows are not ready until they are produced again.
+
+        Schema, sizes and metas stay, and so do leases; `revoked` counts the cells that were ready.
+        Raises FieldNotFound, PartitionNotFound, PartitionCleared.
+        """
+        return self._run(
+            self._aio.revoke(
+                partition_id,
+                fields,
+                global_indexes=global_indexes,
+                keys=keys,
+                group_ids=group_ids,
+                key_prefix=key_prefix,
                 idempotency_key=idempotency_key,
             )
         )

@@ -25,18 +25,21 @@ class WritingCalls(Base):
         keys: Iterable[str] | None = None,
         group_ids: Sequence[str | int | None] | None = None,
         custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
+        ttl_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> BatchMeta:
         """New rows: `count` of them, or one per key; `created` says how many. A key that exists keeps its index.
 
-        Makes the partition if need be; meta given for a key that exists is merged (RFC 7396). Raises DuplicateKeys,
-        GroupConflict, PartitionCleared, TooManySamples.
+        Makes the partition if need be; meta given for a key that exists is merged (RFC 7396). With `ttl_s`, rows that
+        have no produced field within so many seconds disappear; inserting them again, or a patch, renews it. Raises
+        DuplicateKeys, GroupConflict, PartitionSealed, TooManySamples.
         """
         body = requests.Insert(
             count=count,
             keys=names(keys),
             group_ids=cast("GroupIds | None", group_ids),
             custom_meta=cast("Cells | None", custom_meta),
+            ttl_s=ttl_s,
         )
         path = route("partitions", partition_id, "samples")
         call = change("POST", path, idempotency_key, body=encode(body))
@@ -87,11 +90,13 @@ class WritingCalls(Base):
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
         if_revision: int | None = None,
+        ttl_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> replies.PatchedCustomMeta:
         """Merge one RFC 7396 patch into each row's custom meta; None leaves a row alone.
 
         `if_revision`: only if no named row changed after that revision, else PreconditionFailed with those that did.
+        `ttl_s`: rows without a produced field have so many seconds from now to get one, else they disappear.
         Raises SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
         """
         body = requests.PatchCustomMeta(
@@ -99,6 +104,7 @@ class WritingCalls(Base):
             global_indexes=indexes(global_indexes),
             keys=names(keys),
             if_revision=if_revision,
+            ttl_s=ttl_s,
         )
         call = change("PATCH", route("partitions", partition_id, "custom-meta"), idempotency_key, body=encode(body))
         return await self._answer(call, replies.PatchedCustomMeta)
@@ -124,6 +130,32 @@ class WritingCalls(Base):
         call = change("PATCH", route("partitions", partition_id, "backend-meta"), idempotency_key, body=encode(body))
         reply = await self._answer(call, replies.PatchedBackendMeta)
         return PatchedBackendMeta(reply.partition_id, reply.revision, ints(reply.global_indexes))
+
+    async def revoke(
+        self,
+        partition_id: str,
+        fields: Iterable[str],
+        *,
+        global_indexes: Iterable[int] | None = None,
+        keys: Iterable[str] | None = None,
+        group_ids: Iterable[str | int] | None = None,
+        key_prefix: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> replies.Revoked:
+        """The storage backend lost the bytes of these fields: the rows are not ready until they are produced again.
+
+        Schema, sizes and metas stay, and so do leases; `revoked` counts the cells that were ready.
+        Raises FieldNotFound, PartitionNotFound, PartitionCleared.
+        """
+        body = requests.Revoke(
+            fields=names(fields),
+            global_indexes=indexes(global_indexes),
+            keys=names(keys),
+            group_ids=group_list(group_ids),
+            key_prefix=key_prefix,
+        )
+        path = route("partitions", partition_id, "production", "revoke")
+        return await self._answer(change("POST", path, idempotency_key, body=encode(body)), replies.Revoked)
 
     async def delete(
         self,

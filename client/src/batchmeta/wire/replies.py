@@ -126,6 +126,14 @@ class Produced(Reply, omit_defaults=True):
     skipped: list[int | str] | UnsetType = UNSET
 
 
+class Revoked(Reply):
+    """How many cells were ready and are not now."""
+
+    partition_id: str
+    revision: Revision
+    revoked: int
+
+
 class PatchedCustomMeta(Reply):
     partition_id: str
     revision: Revision

@@ -26,6 +26,7 @@ from .types import (
     Rows,
     Shape,
     Shapes,
+    TtlSeconds,
 )
 
 Include = Literal["keys", "group_ids", "field_schema", "custom_meta", "backend_meta", "field_status"]
@@ -105,13 +106,17 @@ class PatchPartition(Request, frozen=True):
 
 
 class Insert(Request, frozen=True):
-    """New rows: `count` of them, or one per key. A key that exists keeps its index."""
+    """New rows: `count` of them, or one per key. A key that exists keeps its index.
+
+    With `ttl_s`, those that get no field in time disappear.
+    """
 
     count: Rows | None = None
     keys: Keys | None = None
     group_ids: GroupIds | None = None
     custom_meta: Cells | None = None
     expand: bool | None = None
+    ttl_s: TtlSeconds | None = None
 
 
 class Produce(Request, frozen=True):
@@ -127,6 +132,16 @@ class Produce(Request, frozen=True):
     on_cleared: Literal["refuse", "skip"] | None = None
 
 
+class Revoke(Request, frozen=True):
+    """The storage backend lost the bytes of these fields of the selected rows; the selector is required."""
+
+    fields: Annotated[list[FieldName], Meta(min_length=1, max_length=MAX_ROWS)]
+    global_indexes: Indexes | None = None
+    keys: Keys | None = None
+    group_ids: GroupList | None = None
+    key_prefix: Key | None = None
+
+
 class PatchCustomMeta(Request, frozen=True):
     """RFC 7396 patches, one per row; `null` leaves a row alone."""
 
@@ -134,6 +149,7 @@ class PatchCustomMeta(Request, frozen=True):
     global_indexes: Indexes | None = None
     keys: Keys | None = None
     if_revision: Count | None = None
+    ttl_s: TtlSeconds | None = None
 
 
 class PatchBackendMeta(Request, frozen=True):

@@ -35,6 +35,7 @@ GroupId = Annotated[str, Meta(min_length=1, max_length=512)] | Annotated[int, Me
 Size = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Shape = Annotated[list[Size], Meta(max_length=MAX_RANK)]
 LeaseSeconds = Annotated[float, Meta(gt=0, le=86_400, description="seconds a lease lasts")]
+TtlSeconds = Annotated[float, Meta(gt=0, le=86_400, description="seconds in which a field must be produced")]
 Rows = Annotated[int, Meta(ge=1, le=MAX_ROWS)]
 
 Indexes = Annotated[list[Index], Meta(max_length=MAX_ROWS)]

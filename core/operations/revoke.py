@@ -1,0 +1,31 @@
+"""Revoking production: the backend lost bytes, so their cells are not ready any more. Written again, they are."""
+
+from ..arrays import pack
+from ..engine import Engine
+from ..errors import FieldNotFound, Invalid
+from ..events import Revoked
+from ..intake import check_fields
+from ..partition import known
+from ..selection import SELECTORS, Selector, to_remove
+from ..status import count_bits
+
+
+def revoke(engine: Engine, partition_id: str, selector: Selector, names: tuple[str, ...]) -> tuple[int, int]:
+    """(cells that were ready and are not now, partition revision). Rows that are not held have none.
+
+    Raises PartitionNotFound, PartitionCleared, FieldNotFound.
+    """
+    check_fields(names, "body.fields")
+    if selector.is_absent:
+        raise Invalid.at("body", f"give {SELECTORS}: which samples lost their bytes must be named")
+    partition = engine.get(partition_id)
+    fields, missing = known(partition, names)
+    if missing:
+        raise FieldNotFound(fields=missing)
+    rows, _ = to_remove(partition, selector, None)
+    cells = partition.grid.status.gather(rows) & partition.mask(fields)
+    lost = rows[cells.any(1)]
+    if len(lost):
+        indexes = pack(partition.rows.global_index[lost])
+        engine.commit(Revoked(partition_id, indexes, [field.name for field in fields]))
+    return int(count_bits(cells).sum()), partition.revision
