@@ -169,8 +169,7 @@ class Engine:
             while partition.ttls.ended:
                 self.ttl_deadlines.discard((event.partition, partition.ttls.ended.pop()))
         elif isinstance(event, PartitionMade):
-            self.deleted.pop(event.partition, None)
-            self.partitions[event.partition] = Partition(event.partition, event.created_at, self.revision, self.device)
+            self._make(event)
         elif isinstance(event, Extended):
             self.partitions[event.partition].revision = self.revision
             self.leases.extend(self.leases.open[event.number], event.length_s, self.clock())
@@ -178,6 +177,13 @@ class Engine:
             self._delete(event.partition)
         if isinstance(event, Inserted):
             self.next_index = max(self.next_index, event.first + event.count)
+
+    def _make(self, event: PartitionMade) -> None:
+        partition = Partition(event.partition, event.created_at, self.revision, self.device)
+        deleted_at = self.deleted.pop(event.partition, None)
+        if deleted_at is not None:
+            partition.past.had_another(deleted_at)
+        self.partitions[event.partition] = partition
 
     def _follow(self, event: AnyEvent, touched: Any) -> None:
         """Leases, clears and deadlines that an event began or closed, or took rows from."""

@@ -6,7 +6,7 @@ Refused                       nothing changed; the caller can do something about
 │                             ClearNotFound
 ├── Conflict                  PartitionConflict, PartitionSealed, DtypeConflict, KindConflict, GroupConflict,
 │                             SampleClearing, LeaseLost, ClearClosed, IdempotencyInFlight
-├── Gone                      PartitionCleared, SampleCleared
+├── Gone                      PartitionCleared, SampleCleared, Compacted
 ├── PreconditionFailed
 ├── TooMany                   TooManySamples, TooManyWaiting
 └── Unavailable               NotReady, Overloaded, JournalUnavailable
@@ -179,6 +179,12 @@ class SampleCleared(Gone):
     """The sample was cleared, or is in another partition: drop it, its index is never used again."""
 
     code = "sample-cleared"
+
+
+class Compacted(Gone):
+    """What happened after that revision is not known any more: list all keys anew (since_revision=0), and go on."""
+
+    code = "compacted"
 
 
 class PreconditionFailed(Refused):

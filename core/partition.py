@@ -35,6 +35,7 @@ from .fields import Field
 from .grid import Grid
 from .groups import Groups
 from .leases import ACCEPTED, LOST, OPEN, REJECTED, RELEASED, Lease
+from .past import Past
 from .plans import bit_set
 from .rows import NULL, Rows
 from .status import covers
@@ -67,6 +68,7 @@ class Partition:
         self.leases: dict[int, Lease] = {}
         self.clears: dict[int, Clear] = {}
         self.ttls = Ttls()
+        self.past = Past(revision)
         self._located: tuple[bytes, Ints] = NOWHERE
 
     # What is asked often
@@ -147,6 +149,8 @@ class Partition:
         self._resize(self.rows.capacity)
         self._located = (pack(self.rows.global_index[rows]), rows)
         self.rows.revision[rows] = self.revision
+        self.past.touch(self.revision)
+        self.past.begin(self.revision, event.first)
 
     def group(self, event: Grouped) -> None:
         rows = self._touch(event.indexes)
@@ -159,6 +163,7 @@ class Partition:
         if self.custom_meta is None:
             self.custom_meta = filled(self.rows.capacity, EMPTY, object)
             self.custom_meta[0] = NULL
+        self.past.replace(self.revision, self.rows, rows, self.custom_meta)
         self.custom_meta[rows] = event.cells
 
     def set_backend_meta(self, event: BackendMetaSet) -> None:
@@ -288,8 +293,10 @@ class Partition:
         return self.drop(rows, indexes)
 
     def withdraw(self, rows: Ints) -> None:
-        """These rows are on offer to nobody, and in no count."""
+        """These live rows are on offer to nobody, in no list, and in no count."""
         self._located = NOWHERE
+        self.past.leave(self.revision, self.rows, rows, self.custom_meta)
+        self.past.touch(self.revision)
         for supply in self.supplies.values():
             supply.discard(rows)
         numbers = self.groups.remove(rows)
@@ -301,6 +308,7 @@ class Partition:
     def bring_back(self, rows: Ints) -> None:
         """Withdrawn rows are on offer again, as they are now."""
         self._located = NOWHERE
+        self.past.touch(self.revision)
         numbers = self.groups.bring_back(rows)
         for task in self.tasks.values():
             task.hide(rows, -1)
@@ -318,6 +326,7 @@ class Partition:
             self.custom_meta[rows] = EMPTY
         for field in self.grid.forget(gone):
             self.rows.revision[field.backend.recorded()] = self.revision  # patched without having the field
+            self.past.touch(self.revision)
             self._drop_supplies(field.name)
         held = self.rows.held_count
         if self.rows.n - 1 - held > max(GAPS, held) or not held:
@@ -335,6 +344,7 @@ class Partition:
             self._located = (indexes, self.rows.locate(unpack(indexes)))
         rows = self._located[1]
         self.rows.revision[rows] = self.revision
+        self.past.touch(self.revision)
         return rows
 
     def _resize(self, capacity: int) -> None:

@@ -25,6 +25,7 @@ from .values import (
     Claim,
     Clear,
     Consumption,
+    KeyChanges,
     KeyLine,
     PatchedBackendMeta,
     Produced,

@@ -8,7 +8,7 @@ from .clears import aborted_clear, clear, clears, committed_clear, planned_clear
 from .partitions import deleted_partition, partition, partitions
 from .parts import rfc3339
 from .production import backend_meta, patched_backend_meta, produced, production, revoked
-from .samples import deleted_samples, found_keys, key_list, patched_custom_meta
+from .samples import deleted_samples, found_keys, key_changes, key_list, patched_custom_meta
 from .tasks import claim, consumption, explained, reset
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "extended",
     "found_keys",
     "inserted",
+    "key_changes",
     "key_list",
     "page",
     "partition",

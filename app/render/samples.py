@@ -7,6 +7,7 @@ from msgspec import Raw
 
 from batchmeta.wire import replies
 from core import encode
+from core.operations.changes import Changes
 from core.operations.produce import Written
 from core.operations.read import KeyLine
 from core.partition import Partition
@@ -34,20 +35,35 @@ def found_keys(found: tuple[Partition, list[bytes]]) -> Reply:
 def key_list(found: tuple[Partition, list[KeyLine], str | None]) -> Reply:
     """Keyed rows."""
     partition, lines, cursor = found
-    keys = [
-        replies.KeyLine(
-            key=msgspec.json.decode(line.key),
-            global_index=line.global_index,
-            custom_meta=Raw(line.custom_meta),
-            revision=line.revision,
-        )
-        for line in lines
-    ]
     return reply(
         replies.KeyList(
-            partition_id=partition.partition_id, revision=partition.revision, keys=keys, next_cursor=cursor
+            partition_id=partition.partition_id,
+            revision=partition.revision,
+            keys=list(map(_key_line, lines)),
+            next_cursor=cursor,
         )
-    )  # fmt: skip
+    )
+
+
+def key_changes(found: Changes) -> Reply:
+    """Keyed rows that changed, and keys that left."""
+    body = replies.KeyList(
+        partition_id=found.partition_id,
+        revision=found.revision,
+        keys=list(map(_key_line, found.lines)),
+        next_cursor=found.next_cursor,
+        removed=[msgspec.json.decode(key) for key in found.removed],
+    )
+    return reply(body)
+
+
+def _key_line(line: KeyLine) -> replies.KeyLine:
+    return replies.KeyLine(
+        key=msgspec.json.decode(line.key),
+        global_index=line.global_index,
+        custom_meta=Raw(line.custom_meta),
+        revision=line.revision,
+    )
 
 
 def deleted_samples(partition_id: str) -> Callable[[tuple[int, int, list[int]]], Reply]:

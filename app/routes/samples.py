@@ -2,11 +2,11 @@
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import DeleteSamples, Insert, ListKeys, LookupKeys, PatchCustomMeta
-from core.operations import produce, read
+from core.operations import changes, produce, read
 from core.operations.delete import delete
 
 from .. import render
-from ..contract import Routes
+from ..contract import Routes, invalid
 from ..convert import row_write, selector
 from ..incoming import Incoming, Reply
 
@@ -106,7 +106,7 @@ async def lookup_keys(call: Incoming, body: LookupKeys) -> Reply:
     f"{_PATH}/keys",
     ListKeys,
     {200: replies.KeyList},
-    errors=_GONE,
+    errors=(*_GONE, "compacted", "too-many-waiting"),
     reply_example={
         "partition_id": "train@step_0", "revision": 7,
         "keys": [{"key": "7f_0_0", "global_index": 0, "custom_meta": {"step": 41}, "revision": 2}],
@@ -117,7 +117,21 @@ async def list_keys(call: Incoming, query: ListKeys) -> Reply:
     """List keyed samples in index order, those whose key starts with `prefix`.
 
     A sample's `revision` is that of its last change of key, group, schema, readiness, backend or custom meta.
+
+    With `since_revision` only what changed after it, in the order of the changes, and `removed`: keys that were listed
+    and are not any more. `revision` is then the last one of which all is told: go on from there, or with the cursor;
+    0 tells all that is there. With `wait_s` too, the answer comes once there is something to tell, or when the time is
+    up. What was long ago may not be known any more: 410 `compacted`, begin anew with 0.
     """
-    return await call.engine(
-        read.list_keys, render.key_list, call.partition_id, query.prefix or "", query.limit or 1000, query.cursor
-    )
+    if query.since_revision is None:
+        if query.wait_s is not None:
+            raise invalid("query.wait_s", "needs since_revision: the one that you have seen")
+        return await call.engine(
+            read.list_keys, render.key_list, call.partition_id, query.prefix or "", query.limit or 1000, query.cursor
+        )
+    asked = changes.Asked(query.since_revision, query.prefix or "", None, query.limit or 1000, query.cursor)
+    if not query.wait_s:
+        return await call.engine(changes.list_changes, render.key_changes, call.partition_id, asked)
+    return await call.waiting_engine(
+        changes.await_changes, render.key_changes, call.partition_id, asked, query.wait_s
+    )  # fmt: skip

@@ -176,7 +176,7 @@ def test_the_codes_and_statuses_are_the_contracts() -> None:
         "method-not-allowed": 405, "partition-sealed": 409, "lease-lost": 409,
         "not-acceptable": 406, "partition-conflict": 409, "dtype-conflict": 409, "kind-conflict": 409,
         "group-conflict": 409, "idempotency-in-flight": 409, "idempotency-mismatch": 422, "partition-cleared": 410,
-        "sample-cleared": 410, "precondition-failed": 412,
+        "sample-cleared": 410, "compacted": 410, "precondition-failed": 412,
         "body-too-large": 413, "unsupported-media-type": 415, "invalid-request": 422, "duplicate-keys": 422,
         "duplicate-indexes": 422, "too-many-samples": 429, "too-many-waiting": 429, "internal": 500,
         "overloaded": 503, "not-ready": 503, "journal-unavailable": 503,

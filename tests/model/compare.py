@@ -21,7 +21,7 @@ from tests.model.model import Plain
 from tests.model.plain import Partition, Row, Schema
 
 NOT_STATE = {"clock", "wall", "cells", "device", "forms", "log", "changed", "supplies", "_located"}
-DERIVED = {"device", "_plans", "_heads", "_view", "_heap", "_made"}
+DERIVED = {"device", "_plans", "_heads", "_view", "_heap", "_made", "memo"}
 NOBODY = Row(-1, -1, None)
 
 

@@ -14,6 +14,7 @@ from .values import (
     Claim,
     Clear,
     Consumption,
+    KeyChanges,
     KeyLine,
     PatchedBackendMeta,
     Produced,
@@ -374,6 +375,22 @@ class Client(BlockingBase):
         Raises PartitionNotFound, PartitionCleared.
         """
         return self._run(self._aio.keys(partition_id, prefix))
+
+    def key_changes(
+        self,
+        partition_id: str,
+        since_revision: int,
+        *,
+        prefix: str | None = None,
+        wait_s: float = 0.0,
+    ) -> KeyChanges:
+        """What changed after a revision (0: all there is), among the keys that begin with `prefix`. Pages are joined.
+
+        Waits up to `wait_s` (0 to 60 seconds) for a change. Go on from the `revision` of the answer. Raises Compacted
+        when what left since then is not known any more: forget what you know, and begin anew with 0. Raises
+        PartitionNotFound, PartitionCleared, also while it waits.
+        """
+        return self._run(self._aio.key_changes(partition_id, since_revision, prefix=prefix, wait_s=wait_s))
 
     def claim(
         self,

@@ -21,6 +21,7 @@ __all__ = [
     "ClaimNotFound",
     "ClearClosed",
     "ClearNotFound",
+    "Compacted",
     "ConnectionLost",
     "DtypeConflict",
     "DuplicateIndexes",
@@ -225,6 +226,12 @@ class SampleCleared(Problem):
     """410: an index that was given out and is not held here any more; `global_indexes` names them."""
 
     code = "sample-cleared"
+
+
+class Compacted(Problem):
+    """410: what changed since that revision is not known any more; begin anew with revision 0."""
+
+    code = "compacted"
 
 
 class PreconditionFailed(Problem):

@@ -66,6 +66,19 @@ class KeyLine:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyChanges:
+    """What changed of a partition's keys: rows that are listed, in the order of their changes, and keys that left.
+
+    `revision`: all up to it is told, go on from there. No key is in both.
+    """
+
+    partition_id: str
+    revision: int
+    keys: list[KeyLine]
+    removed: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Consumption:
     """How far a task is. `consumption_status[i]` is 0 or 1 for row `global_indexes[i]`; both None with `counts_only`.
 

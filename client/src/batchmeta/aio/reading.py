@@ -10,7 +10,7 @@ from ..algebra import keep_fields
 from ..batch import BatchMeta
 from ..calls import Call, encode, group_list, indexes, names, query, route
 from ..columns import INTS, VALUES, Column, joined
-from ..values import BackendMeta, KeyLine, ProductionStatus
+from ..values import BackendMeta, KeyChanges, KeyLine, ProductionStatus
 from ..wire import replies, requests
 from ..wire.requests import Include
 from .base import Base, batch_of, decoded_raw, ints, pages, readable
@@ -146,11 +146,31 @@ class ReadingCalls(Base):
             return await self._answer(Call("GET", path, query=asked), replies.KeyList)
 
         found = await pages(fetch, lambda page: page.next_cursor)
-        return [
-            KeyLine(line.key, line.global_index, decoded_raw(line.custom_meta, _object), line.revision)
-            for page in found
-            for line in page.keys
-        ]
+        return [_key_line(line) for page in found for line in page.keys]
+
+    async def key_changes(
+        self,
+        partition_id: str,
+        since_revision: int,
+        *,
+        prefix: str | None = None,
+        wait_s: float = 0.0,
+    ) -> KeyChanges:
+        """What changed after a revision (0: all there is), among the keys that begin with `prefix`. Pages are joined.
+
+        Waits up to `wait_s` (0 to 60 seconds) for a change. Go on from the `revision` of the answer. Raises Compacted
+        when what left since then is not known any more: forget what you know, and begin anew with 0. Raises
+        PartitionNotFound, PartitionCleared, also while it waits.
+        """
+        path = route("partitions", partition_id, "keys")
+        asked = requests.ListKeys(prefix=prefix, since_revision=since_revision)
+
+        async def fetch(cursor: str | None) -> replies.KeyList:
+            page = msgspec.structs.replace(asked, cursor=cursor, wait_s=wait_s or None if cursor is None else None)
+            call = Call("GET", path, query=query(page), wait_s=page.wait_s or 0.0)
+            return await self._answer(call, replies.KeyList)
+
+        return _joined_changes(await pages(fetch, lambda page: page.next_cursor))
 
 
 def _joined_pages(found: Sequence[replies.BatchMeta]) -> BatchMeta:
@@ -168,6 +188,25 @@ def _joined_pages(found: Sequence[replies.BatchMeta]) -> BatchMeta:
 def _union(parts: Sequence[tuple[str, ...] | None]) -> tuple[str, ...] | None:
     there = [part for part in parts if part is not None]
     return tuple(dict.fromkeys(name for part in there for name in part)) if there else None
+
+
+def _key_line(line: replies.KeyLine) -> KeyLine:
+    return KeyLine(line.key, line.global_index, decoded_raw(line.custom_meta, _object), line.revision)
+
+
+def _joined_changes(found: Sequence[replies.KeyList]) -> KeyChanges:
+    """A key that left on one page and came back on a later one is there, and the other way round."""
+    keys: dict[str, KeyLine] = {}
+    removed: dict[str, None] = {}
+    for page in found:
+        for key in page.removed or ():
+            keys.pop(key, None)
+            removed[key] = None
+        for line in page.keys:
+            removed.pop(line.key, None)
+            keys.pop(line.key, None)  # to the end: that is the order of changes
+            keys[line.key] = _key_line(line)
+    return KeyChanges(found[-1].partition_id, found[-1].revision, list(keys.values()), list(removed))
 
 
 def _joined_backend_meta(found: Sequence[replies.BackendMeta]) -> BackendMeta:

@@ -37,6 +37,7 @@ PROBLEMS: dict[str, ProblemType] = {
     "idempotency-in-flight": ProblemType(409, "A call with this key is on its way", retryable=True),
     "partition-cleared": ProblemType(410, "The partition was deleted"),
     "sample-cleared": ProblemType(410, "The sample was cleared"),
+    "compacted": ProblemType(410, "Too old to tell what changed since"),
     "precondition-failed": ProblemType(412, "Changed meanwhile"),
     "body-too-large": ProblemType(413, "Body too large"),
     "unsupported-media-type": ProblemType(415, "Unsupported media type"),

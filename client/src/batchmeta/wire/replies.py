@@ -177,11 +177,14 @@ class KeyLine(Reply):
     revision: Revision
 
 
-class KeyList(Reply):
+class KeyList(Reply, omit_defaults=True):
+    """With `since_revision` also the keys that left, and `revision` is the last one of which all is told."""
+
     partition_id: str
     revision: Revision
     keys: list[KeyLine]
     next_cursor: str | None
+    removed: list[str] | UnsetType = UNSET
 
 
 class DeletedSamples(Reply):

@@ -327,9 +327,13 @@ class ClearQuery(Request, frozen=True):
 
 
 class ListKeys(Request, frozen=True):
+    """`since_revision`: only what changed after it, in revision order; `wait_s` only with it: until something did."""
+
     prefix: str | None = None
     limit: PageSize | None = None
     cursor: Cursor | None = None
+    since_revision: Count | None = None
+    wait_s: Wait | None = None
 
 
 class ConsumptionQuery(Request, frozen=True):
