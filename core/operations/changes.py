@@ -1,8 +1,6 @@
-"""Following the keys of a partition: what changed after a revision, and what left. Nothing here changes anything.
+"""Following the keys of a partition: pages of what changed after a revision, and waiting for them.
 
-What is looked at, in revision order: rows at their last change, and what rows were before, at the revision at which
-that ended (core.past). A row that fulfils `where` is listed; a key that did, and is not listed now, is removed. What
-never did is not told of, and wakes no one.
+Reads only. What is told, and in which order, is in core.following.
 """
 
 import re
@@ -10,19 +8,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import Bits, Cells, Flags, Ints, filled
-from ..cells import NULL, json_values
+from ..arrays import Ints
 from ..engine import Engine
 from ..errors import Compacted, Invalid
+from ..following import LISTED, MAX_INDEX, REMOVED, Items, Place, fates, lately_after
 from ..parked import Parked
 from ..partition import Partition
 from ..where import Where
 from .read import KeyLine
 
 MAX_SEEN = 65_536
-MAX_INDEX = 2**63 - 1
+PLAIN, FILTERED = 1024, 8192
 _CURSOR = re.compile(r"r([0-9a-f]{1,16})\.([0-9a-f]{1,16})")
-SKIPPED, LISTED, REMOVED = range(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +31,11 @@ class Asked:
     where: Where | None = None
     limit: int = 1000
     cursor: str | None = None
+
+    @property
+    def most(self) -> int:
+        """How many items are looked at for a page, or a part of it."""
+        return self.limit + (FILTERED if self.where or self.prefix else PLAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,60 +49,50 @@ class Changes:
     next_cursor: str | None
 
     @property
-    def is_empty(self) -> bool:
-        """Nothing to tell, here or on later pages."""
-        return not (self.lines or self.removed or self.next_cursor)
-
-
-@dataclass(frozen=True, slots=True)
-class _Items:
-    """Columns over what may have to be told. `is_there`: a row that changed; else what a row was before.
-
-    `cell`: the custom meta that the row has, or had until then.
-    """
-
-    revision: Ints
-    index: Ints
-    is_there: Flags
-    key: Cells
-    cell: Cells
-
-    def end_before(self, at: int) -> int:
-        """`at`, or before it where items at one place would be parted: a cursor cannot tell them from each other."""
-        while self.revision[at - 1] == self.revision[at] and self.index[at - 1] == self.index[at]:
-            at -= 1
-        return at
+    def tells(self) -> bool:
+        """There is something on this page."""
+        return bool(self.lines or self.removed)
 
 
 def list_changes(engine: Engine, partition_id: str, asked: Asked) -> Changes:
-    """What changed after `asked.since`. Raises PartitionNotFound, PartitionCleared, Compacted."""
+    """What changed after `asked.since`. Raises PartitionNotFound, PartitionCleared, Compacted.
+
+    A page that tells nothing and yet has a cursor has looked at MAX_SEEN items.
+    """
     partition = engine.get(partition_id)
     if not partition.past.can_tell(asked.since, asked.where is not None):
         raise Compacted(
             f"what left partition {partition_id!r} after revision {asked.since} is not known any more: list all keys "
             "anew (since_revision=0), and go on from there"
         )
-    place = _place_of(asked.cursor) or (asked.since, MAX_INDEX)
-    items = _after_lately(partition, *place)
-    fates = _fates(partition, items, asked)
-    told = np.flatnonzero(fates)
-    end = min(int(told[asked.limit]) if len(told) > asked.limit else MAX_SEEN, len(fates))
-    if end < len(fates):
-        end = items.end_before(end)
+    place: Place | None = _place_of(asked.cursor) or (asked.since, MAX_INDEX)
+    seen = 0
+    while True:
+        assert place is not None  # noqa: S101  (for the type checker: a page with a cursor has a place)
+        items = lately_after(partition, place, asked.most)
+        page = _page(partition, asked, items, place)
+        seen += len(items)
+        if page.tells or page.next_cursor is None or seen > MAX_SEEN:
+            return page
+        place = _place_of(page.next_cursor)
+
+
+def _page(partition: Partition, asked: Asked, items: Items, place: Place) -> Changes:
+    fate = fates(partition, items, asked.prefix, asked.where)
+    told = np.flatnonzero(fate)
+    end = items.end_before(min(int(told[asked.limit]) if len(told) > asked.limit else items.most, len(items)))
     told = told[told < end]
-    listed = told[fates[told] == LISTED]
-    lines = [KeyLine(*line) for line in zip(*_line_columns(items, listed), strict=True)]
-    removed = list(dict.fromkeys(items.key[told[fates[told] == REMOVED]].tolist()))
-    if end == len(fates):
-        return Changes(partition_id, partition.revision, lines, removed, None)
+    lines = _lines(items, told[fate[told] == LISTED])
+    removed = list(dict.fromkeys(items.key[told[fate[told] == REMOVED]].tolist()))
+    if end == len(items):
+        return Changes(partition.partition_id, partition.revision, lines, removed, None)
     whole = _last_whole(place[0], items.revision[:end], int(items.revision[end]))
-    cursor = f"r{items.revision[end - 1]:x}.{items.index[end - 1]:x}"
-    return Changes(partition_id, whole, lines, removed, cursor)
+    return Changes(partition.partition_id, whole, lines, removed, "r{:x}.{:x}".format(*items.place(end - 1)))
 
 
-def _line_columns(items: _Items, at: Ints) -> tuple[list[object], ...]:
+def _lines(items: Items, at: Ints) -> list[KeyLine]:
     columns = (items.key, items.index, items.cell, items.revision)
-    return tuple(column[at].tolist() for column in columns)
+    return [KeyLine(*line) for line in zip(*(column[at].tolist() for column in columns), strict=True)]
 
 
 def _last_whole(place: int, told: Ints, following: int) -> int:
@@ -109,70 +101,14 @@ def _last_whole(place: int, told: Ints, following: int) -> int:
     return int(before[-1]) if len(before) else place if place < following else following - 1
 
 
-def _place_of(cursor: str | None) -> tuple[int, int] | None:
-    """(revision, index) of the last item looked at. Raises Invalid."""
+def _place_of(cursor: str | None) -> Place | None:
+    """Of the last item looked at. Raises Invalid."""
     if cursor is None:
         return None
     match = _CURSOR.fullmatch(cursor)
     if match is None or max(int(match[1], 16), int(match[2], 16)) >= 2**63:
         raise Invalid.at("cursor", "is not one that this listing gave: take next_cursor as it is")
     return int(match[1], 16), int(match[2], 16)
-
-
-def _after_lately(partition: Partition, revision: int, index: int) -> _Items:
-    """As `_after`. All who waited for the last change ask for the same: it is looked for once."""
-    past = partition.past
-    if index != MAX_INDEX or not past.changed_before <= revision < past.changed_at:
-        return _after(partition, revision, index)
-    if not isinstance(past.memo, _Items):
-        past.memo = _after(partition, past.changed_before, MAX_INDEX)
-    return past.memo
-
-
-def _after(partition: Partition, revision: int, index: int) -> _Items:
-    """The first MAX_SEEN items (and one more, if there is) beyond this place, in order of revision and index.
-
-    Looks at every row's revision: one compare for all.
-    """
-    rows, before = partition.rows, partition.past.since(revision - 1)
-    revisions = np.concatenate([rows.revision[: rows.n], before.revision])
-    indexes = np.concatenate([rows.global_index[: rows.n], before.index])
-    beyond = (revisions > revision) | ((revisions == revision) & (indexes > index))
-    beyond[: rows.n] &= rows.live[: rows.n] == 1
-    at = np.flatnonzero(beyond)
-    if len(at) > MAX_SEEN:
-        last = np.partition(revisions[at], MAX_SEEN)[MAX_SEEN]
-        at = at[revisions[at] <= last]
-    at = at[np.lexsort((indexes[at], revisions[at]))][: MAX_SEEN + 1]
-    is_there = at < rows.n
-    there, was = at[is_there], at[~is_there] - rows.n
-    key, cell = filled(len(at), NULL, object), filled(len(at), NULL, object)
-    key[is_there], cell[is_there] = partition.keys_of(there), partition.custom_meta_of(there)
-    key[~is_there], cell[~is_there] = before.key[was], before.cell[was]
-    return _Items(revisions[at], indexes[at], is_there, key, cell)
-
-
-def _fates(partition: Partition, items: _Items, asked: Asked) -> Bits:
-    """uint8 [items]: SKIPPED, LISTED or REMOVED."""
-    fates = np.zeros(len(items.index), np.uint8)
-    start = json_values([asked.prefix])[0][:-1]
-    meant = np.fromiter((key.startswith(start) for key in items.key), np.bool_, len(fates))
-    meant &= _fulfil(asked.where, items.cell.tolist())
-    fates[meant & items.is_there] = LISTED
-    gone = np.flatnonzero(meant & ~items.is_there)
-    fates[gone[~_are_listed(partition, asked.where, items.key[gone].tolist())]] = REMOVED
-    return fates
-
-
-def _are_listed(partition: Partition, where: Where | None, keys: list[bytes]) -> Flags:
-    """Which of these keys stand in the listing as it is now: they come at their own last change."""
-    found = [-1 if index is None else index for index in partition.rows.find(keys)]
-    rows = partition.rows.locate(np.array(found, np.int64))
-    return (rows > 0) & _fulfil(where, partition.custom_meta_of(rows))
-
-
-def _fulfil(where: Where | None, cells: list[bytes]) -> Flags:
-    return np.ones(len(cells), np.bool_) if where is None else where.matches(cells)
 
 
 def await_changes(engine: Engine, partition_id: str, asked: Asked, wait_s: float) -> Changes | Parked[Changes]:
@@ -182,7 +118,7 @@ def await_changes(engine: Engine, partition_id: str, asked: Asked, wait_s: float
 
 def _changes_until(engine: Engine, partition_id: str, asked: Asked, deadline: float) -> Changes | Parked[Changes]:
     found = list_changes(engine, partition_id, asked)
-    if not found.is_empty:
+    if found.tells or found.next_cursor is not None:
         return found
     later = replace(asked, since=max(asked.since, found.revision), cursor=None)  # up to here there was nothing to tell
 

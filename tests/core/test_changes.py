@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import past
+from core import following, past
 from core.batch import View
 from core.engine import Engine
 from core.errors import Compacted, Invalid, PartitionCleared, PartitionNotFound
@@ -140,6 +140,9 @@ def do_something(engine: Engine, chance: np.random.Generator) -> None:
 def test_a_mirror_is_the_listing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.partition.GAPS", 3)
     monkeypatch.setattr(changes, "MAX_SEEN", 5)
+    monkeypatch.setattr(changes, "PLAIN", 1)
+    monkeypatch.setattr(changes, "FILTERED", 2)
+    monkeypatch.setattr(following, "LATELY", 3)
     chance = np.random.default_rng(seed)
     engine, book = new_engine(), Book()
     write(engine, P, add(engine, P, 2), ["f"])
@@ -381,7 +384,7 @@ def test_at_the_deadline_it_says_that_there_was_nothing() -> None:
     put(engine, a=2)
     found = again(waiting, is_last=True)
     assert isinstance(found, Changes)
-    assert (found.is_empty, found.revision) == (True, engine.revision)
+    assert (found.tells, found.revision) == (False, engine.revision)
 
 
 def test_the_end_of_the_partition_ends_the_wait() -> None:
@@ -408,8 +411,8 @@ def test_many_who_wait_for_one_change_look_for_it_once(monkeypatch: pytest.Monke
     waiting = [parked(engine, Asked(engine.revision, prefix)) for prefix in ("", "a", "b")]
     put(engine, a=2)
     looks: list[int] = []
-    after = changes._after
-    monkeypatch.setattr(changes, "_after", lambda *place: looks.append(1) or after(*place))
+    after = following.after
+    monkeypatch.setattr(following, "after", lambda *place: looks.append(1) or after(*place))
     answers = [again(one) for one in waiting]
     assert [names(one)[0] for one in answers if isinstance(one, Changes)] == [["a"], ["a"]]
     assert isinstance(answers[2], Parked)
