@@ -325,8 +325,10 @@ class Partition:
         if self.custom_meta is not None:
             self.custom_meta[rows] = EMPTY
         for field in self.grid.forget(gone):
-            self.rows.revision[field.backend.recorded()] = self.revision  # patched without having the field
-            self.past.touch(self.revision)
+            patched = field.backend.recorded()  # without having the field
+            self.rows.revision[patched] = self.revision
+            if len(patched):
+                self.past.touch(self.revision)
             self._drop_supplies(field.name)
         held = self.rows.held_count
         if self.rows.n - 1 - held > max(GAPS, held) or not held:

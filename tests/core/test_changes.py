@@ -12,15 +12,18 @@ import pytest
 
 from core import following, past
 from core.batch import View
+from core.cells import Const
 from core.engine import Engine
 from core.errors import Compacted, Invalid, PartitionCleared, PartitionNotFound
 from core.operations import changes
 from core.operations.changes import Asked, Changes, await_changes, list_changes
-from core.operations.claim import Wanted, claim_now
+from core.operations.claim import Wanted as Wish
+from core.operations.claim import claim_now
+from core.operations.clears import Wanted, abort_clear, commit_clear, plan_clear
 from core.operations.delete import delete
 from core.operations.due import expire
 from core.operations.partitions import delete_partition
-from core.operations.produce import RowWrite, insert, patch_custom_meta, produce
+from core.operations.produce import RowWrite, insert, patch_backend_meta, patch_custom_meta, produce
 from core.operations.revoke import revoke
 from core.parked import Parked
 from core.samplers import sampler
@@ -117,8 +120,11 @@ def partition_keys(engine: Engine, rows: Any) -> list[str | None]:
 def do_something(engine: Engine, chance: np.random.Generator) -> None:
     keys = [f"{'ab'[i % 2]}{i}" for i in sorted(chance.choice(12, int(chance.integers(1, 5)), replace=False))]
     metas = [json.dumps({"v": int(chance.integers(0, 10))} if chance.random() < 0.8 else {}).encode() for _ in keys]
-    there = [key for key in keys if json.dumps(key).encode() in engine.partitions[P].rows.by_key]
-    what = chance.integers(0, 8)
+    rows = engine.partitions[P].rows
+    there = [key for key in keys if json.dumps(key).encode() in rows.by_key]
+    kept = [i for i, key in enumerate(keys) if json.dumps(key).encode() not in rows.clearing_keys]
+    keys, metas = [keys[i] for i in kept], [metas[i] for i in kept]  # others are refused
+    what = chance.integers(0, 10)
     if what < 3:
         insert(engine, P, None, RowWrite(keys=keys, custom_meta=metas), False)
     elif what == 3:
@@ -129,11 +135,22 @@ def do_something(engine: Engine, chance: np.random.Generator) -> None:
         drop(engine, *keys)
     elif what == 6 and there:
         revoke(engine, P, Selector(keys=there), tuple(engine.partitions[P].fields)[:1] or ("f",))
+    elif what > 7:
+        clear_something(engine, chance, there)
     elif what == 7:
         assert isinstance(engine.clock, Clock)
         insert(engine, P, None, RowWrite(keys=keys, custom_meta=metas, ttl_s=3.0), False)
         engine.clock.now += float(chance.integers(0, 3))
         expire(engine, engine.clock.now)
+
+
+def clear_something(engine: Engine, chance: np.random.Generator, there: list[str]) -> None:
+    pending = list(engine.clears.pending.values())
+    if not pending or chance.integers(0, 2):
+        plan_clear(engine, P, Wanted(Selector(keys=there)))
+    else:
+        close = commit_clear if chance.integers(0, 2) else abort_clear
+        close(engine, pending[0].clear_id)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -196,6 +213,37 @@ def test_what_left_is_removed_and_what_came_back_is_listed() -> None:
     assert since(engine, start + 1) == (["b"], [])
     drop(engine, "b")
     assert since(engine, start) == ([], ["a", "b"])
+
+
+def test_clearing_is_leaving_and_an_abort_a_change() -> None:
+    engine = new_engine()
+    put(engine, a=9, b=9, c=1)
+    start = engine.revision
+    kept, gone = (plan_clear(engine, P, Wanted(Selector(keys=keys))).clear.clear_id for keys in (["a", "c"], ["b"]))
+    for where, removed in ((None, ["a", "c", "b"]), (NEW, ["a", "b"])):
+        assert since(engine, start, where) == ([], removed)
+    waiting = parked(engine, Asked(engine.revision))
+    commit_clear(engine, gone)
+    assert isinstance(again(waiting), Parked)
+    abort_clear(engine, kept)
+    assert since(engine, start) == (["a", "c"], ["b"])
+    assert since(engine, start, NEW) == (["a"], ["b"])
+    found = again(waiting)
+    assert isinstance(found, Changes)
+    assert names(found) == (["a", "c"], [])
+
+
+def test_what_changes_with_the_last_row_of_a_field_is_told() -> None:
+    engine = new_engine()
+    put(engine, a=1, b=1)
+    write(engine, P, [0], ["f"])
+    patch_backend_meta(engine, P, RowWrite([1]), {"f": Const(b'"x"')})
+    seen = plan_clear(engine, P, Wanted(Selector([0]))).clear.clear_id
+    start = engine.revision
+    waiting = parked(engine, Asked(start))
+    commit_clear(engine, seen)
+    assert waiting.is_ripe()
+    assert since(engine, start) == (["b"], [])
 
 
 def test_rows_without_a_key_are_nobodys() -> None:
@@ -373,7 +421,7 @@ def test_what_touches_no_row_wakes_no_one() -> None:
     put(engine, a=1)
     write(engine, P, [0], ["f"])
     waiting = parked(engine, Asked(engine.revision))
-    claim_now(engine, P, Wanted("t", ("f",), 1, 1, 0, sampler("sequential", {}), View(), 9.0))
+    claim_now(engine, P, Wish("t", ("f",), 1, 1, 0, sampler("sequential", {}), View(), 9.0))
     assert not waiting.is_ripe()
 
 

@@ -10,6 +10,8 @@ from core.cells import Const
 from core.engine import Engine
 from core.errors import DtypeConflict, FieldNotFound, Invalid, PartitionCleared, PartitionNotFound
 from core.operations.claim import Claimed, NotClaimed, Wanted, claim_now
+from core.operations.clears import Wanted as Wish
+from core.operations.clears import abort_clear, commit_clear, plan_clear
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack
 from core.operations.partitions import delete_partition, get_partition, put_partition
@@ -210,6 +212,21 @@ def test_many_fields_and_closed_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = read_production(engine, P, ("f0", "f1", "f129"), MANY, None).matrix.tolist()
     assert matrix == [[1, 0, 0], [0, 0, 0], *[[0, 1, 1]] * 5]
     assert members(engine)["field_schema"]["f0"]["shape"] == [4]
+
+
+def test_a_clear_names_what_was_revoked_as_written_and_what_is_clearing_is_not_revoked() -> None:
+    engine = three()
+    revoke(engine, P, Selector(keys=["a"]), ("f",))
+    seen = plan_clear(engine, P, Wish(Selector(key_prefix="a")))
+    assert seen.plan is not None
+    assert json.loads(seen.plan.fields)["f"] == {"written": [1], "backend_meta": [1]}
+    assert revoke(engine, P, Selector([0, 1]), ("f", "r"))[0] == 2
+    abort_clear(engine, seen.clear.clear_id)
+    assert [made for _, made in get_partition(engine, P).fields] == [1, 2]
+    assert revoke(engine, P, Selector(key_prefix=""), ("r",))[0] == 2
+    seen = plan_clear(engine, P, Wish(Selector(), is_all=True))
+    commit_clear(engine, seen.clear.clear_id)
+    assert list(engine.partitions[P].fields) == []
 
 
 def test_a_restart_brings_it_back() -> None:
