@@ -31,6 +31,7 @@ CHANGES: dict[str, Run] = {
     "release_worker": lambda c, **key: c.release_worker("w", **key),
     "plan_clear": lambda c, **key: c.plan_clear("p", all_rows=True, **key),
     "commit_clear": lambda c, **key: c.commit_clear("x1", **key),
+    "revoke": lambda c, **key: c.revoke("p", ["x"], keys=["a"], **key),
     "abort_clear": lambda c, **key: c.abort_clear("x1", **key),
 }
 READS: dict[str, Run] = {
@@ -42,6 +43,7 @@ READS: dict[str, Run] = {
     "production": lambda c: c.production("p", ["x"]),
     "lookup_keys": lambda c: c.lookup_keys("p", [1]),
     "keys": lambda c: c.keys("p"),
+    "key_changes": lambda c: c.key_changes("p", 1),
     "consumption": lambda c: c.consumption("p", "t"),
     "server": lambda c: c.server(),
     "explain": lambda c: c.explain("p", "t", ["x"], 1),
