@@ -41,6 +41,9 @@ CHANGES: list[tuple[str, str, Json]] = [
     ("POST", "/v1/workers/{worker}/release", {}),
     ("PATCH", "", {"max_samples": 99}),
     ("POST", "seal", {}),
+    ("POST", "clears", {"keys": ["a"]}),
+    ("POST", "/v1/clears/{clear_id}/commit", {}),
+    ("POST", "/v1/clears/{clear_id}/abort", {}),
     ("POST", "samples/delete", {"keys": ["a"]}),
     ("DELETE", "", None),
 ]
@@ -53,9 +56,11 @@ def key() -> dict[str, str]:
 
 
 def leased(api: Api, path: str, body: Json) -> tuple[str, Json]:
-    """Path and body with the names of a lease of its own, where they ask for them."""
+    """Path and body with the names of a lease or a clear of its own, where they ask for them."""
     if not path.startswith("/"):
         return path, body
+    if "{clear_id}" in path:
+        return path.replace("{clear_id}", api.ok("POST", "clears", {"keys": ["b"]})["clear_id"]), body
     worker = uuid4().hex
     claim = api.claim("ids", ack="explicit", worker=worker).json()["claim"]
     names = {"{claim_id}": claim["claim_id"], "{worker}": worker}
