@@ -225,3 +225,10 @@ async def test_retries_can_be_switched_off() -> None:
     with pytest.raises(ConnectionLost):
         await client(script, Retries(most=0)).partition("p")
     assert len(script.requests) == 1
+
+
+def test_a_patient_one_has_no_last_sending_but_a_last_moment() -> None:
+    patient = Retries(random=lambda: 1.0).patient()
+    assert patient.pause(ConnectionLost(), 100_000, 55.0) == 5.0
+    assert patient.pause(ConnectionLost(), 2, 60.0) is None
+    assert Retries(most=0).patient().pause(ConnectionLost(), 1, 0.0) is None

@@ -2,10 +2,13 @@
 
 from . import errors
 from .aio import AsyncClient
+from .aio.lease import AsyncLease
+from .aio.loop import AsyncClaims
 from .batch import BatchMeta
 from .client import Client
 from .columns import Array, Column, Const
 from .errors import *  # noqa: F403 - one name per code of the contract; errors.__all__ is checked against the table
+from .leases import Claims, Lease
 from .retries import Retries
 from .schema import FieldSchema
 from .values import (
@@ -24,10 +27,13 @@ from .values import (
 
 __all__ = [
     "Array",
+    "AsyncClaims",
     "AsyncClient",
+    "AsyncLease",
     "BackendMeta",
     "BatchMeta",
     "Claim",
+    "Claims",
     "Clear",
     "ClearField",
     "Client",
@@ -37,6 +43,7 @@ __all__ = [
     "FieldSchema",
     "KeyChanges",
     "KeyLine",
+    "Lease",
     "PatchedBackendMeta",
     "Produced",
     "ProductionStatus",

@@ -2,15 +2,19 @@
 
 import os
 import weakref
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
 
 from .aio import AsyncClient
+from .aio.loop import SamplerOf
+from .leases import Claims
 from .loop_thread import LoopThread
 from .retries import DEFAULT, Retries
+from .wire import requests
+from .wire.requests import Include
 
 T = TypeVar("T")
 
@@ -42,6 +46,44 @@ class BlockingBase:
         A call after it is a RuntimeError.
         """
         self._finalizer()
+
+    def claims(
+        self,
+        partition_id: str,
+        task: str,
+        fields: Iterable[str],
+        batch_size: int,
+        *,
+        lease_s: float = 600.0,
+        worker: str | None = None,
+        min_batch_size: int | None = None,
+        wait_s: float = 30.0,
+        sampler: requests.Sampler | Mapping[str, Any] | SamplerOf | None = None,
+        include: Iterable[Include] | None = None,
+        compact: bool = False,
+        expand: bool = False,
+    ) -> Claims:
+        """Batch after batch with a lease, until the task is done; all else as AsyncClient.claims says:
+
+        for lease in client.claims("train@0", "actor", ["ids"], 16, worker="actor-0"):
+            with lease as batch:
+                train(batch)
+        """
+        loop = self._aio.claims(
+            partition_id,
+            task,
+            fields,
+            batch_size,
+            lease_s=lease_s,
+            worker=worker,
+            min_batch_size=min_batch_size,
+            wait_s=wait_s,
+            sampler=sampler,
+            include=include,
+            compact=compact,
+            expand=expand,
+        )
+        return Claims(loop, self._run)
 
     def __enter__(self) -> Self:
         return self

@@ -41,18 +41,22 @@ class Connection:
             raise ValueError(f"base_url must be like http://127.0.0.1:8700, not {self.base_url!r}")
         self.base_url = self.base_url.rstrip("/")
 
-    async def send(self, call: Call) -> httpx.Response:
-        """A 2xx answer, its body read. Problem or ConnectionLost otherwise, after the retries that the call allows."""
-        began = self.retries.clock()
+    async def send(self, call: Call, retries: Retries | None = None) -> httpx.Response:
+        """A 2xx answer, its body read. Problem or ConnectionLost otherwise, after the retries that the call allows.
+
+        `retries`: other ones than the connection's own.
+        """
+        retries = retries or self.retries
+        began = retries.clock()
         for sent in count(1):
             try:
                 return await self._send_once(call)
             except (ConnectionLost, Problem) as error:
-                elapsed = self.retries.clock() - began - call.wait_s
-                pause = self.retries.pause(error, sent, elapsed) if call.resend else None
+                elapsed = retries.clock() - began - call.wait_s
+                pause = retries.pause(error, sent, elapsed) if call.resend else None
                 if pause is None:
                     raise
-            await self.retries.sleep(pause)
+            await retries.sleep(pause)
         raise AssertionError("count() does not end")
 
     async def close(self) -> None:
@@ -93,6 +97,17 @@ class Connection:
             self._opened[pid] = self.transport or fastest_transport()
             keep_in_children(self._opened[pid])
         return self._opened[pid]
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """The same way for those who have time: through a restart of the service, however many sendings that takes."""
+
+    connection: Connection
+
+    async def send(self, call: Call) -> httpx.Response:
+        """As Connection.send."""
+        return await self.connection.send(call, self.connection.retries.patient())
 
 
 def fastest_transport() -> httpx.AsyncBaseTransport:

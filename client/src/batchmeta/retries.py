@@ -2,9 +2,10 @@
 
 import asyncio
 import random
+import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .errors import ConnectionLost, IdempotencyInFlight, Problem
 
@@ -31,8 +32,13 @@ class Retries:
             return None
         asked_s = error.retry_after_s or 0.0 if isinstance(error, Problem) else 0.0
         # Jitter on top of what was asked: all who were refused at once must not come back at once.
-        pause = asked_s + min(self.longest_s, self.first_s * 2.0 ** (sent - 1)) * (1 + self.random()) / 2
+        # No float has an exponent of a thousand sendings.
+        pause = asked_s + min(self.longest_s, self.first_s * 2.0 ** min(sent - 1, 60)) * (1 + self.random()) / 2
         return pause if elapsed_s + pause <= self.within_s else None
+
+    def patient(self) -> "Retries":
+        """The same, but as many sendings as `within_s` allows. One that never sends twice stays so."""
+        return replace(self, most=sys.maxsize) if self.most else self
 
 
 def passes(error: ConnectionLost | Problem) -> bool:

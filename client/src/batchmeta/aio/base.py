@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import httpx
 import msgspec
@@ -10,7 +10,6 @@ from msgspec import UNSET, Raw, UnsetType
 
 from ..batch import BatchMeta
 from ..calls import Call
-from ..connection import Connection
 from ..errors import UnreadableReply
 from ..wire import replies
 
@@ -18,10 +17,17 @@ T = TypeVar("T")
 _ints = msgspec.json.Decoder(list[int])
 
 
+class Way(Protocol):
+    """How calls get to the service."""
+
+    async def send(self, call: Call) -> httpx.Response:
+        """A 2xx answer, its body read. Raises Problem, ConnectionLost."""
+
+
 class Base:
     """Holds the connection that the calls of the subclasses are sent through."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Way) -> None:
         self._connection = connection
 
     async def _answer(self, call: Call, kind: type[T]) -> T:

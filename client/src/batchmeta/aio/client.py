@@ -6,15 +6,14 @@ import httpx
 
 from ..connection import Connection
 from ..retries import DEFAULT, Retries
-from .claims import LeaseCalls
 from .clears import ClearCalls
-from .consuming import ConsumingCalls
+from .loop import ClaimLoops
 from .partitions import PartitionCalls
 from .reading import ReadingCalls
 from .writing import WritingCalls
 
 
-class AsyncClient(PartitionCalls, WritingCalls, ReadingCalls, ConsumingCalls, LeaseCalls, ClearCalls):
+class AsyncClient(PartitionCalls, WritingCalls, ReadingCalls, ClaimLoops, ClearCalls):
     """The service, one method per call. Keeps connections open; belongs to the event loop of its first call.
 
     `timeout`: seconds without progress after which a call is ConnectionLost. `retries`: every call is sent again after

@@ -1,0 +1,112 @@
+"""`claims()`: a worker's life as a loop over leases. What happens to one of them is in lease.py."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+from ..calls import names
+from ..connection import Connection, Patient
+from ..values import Claim
+from ..wire import requests
+from ..wire.requests import Include
+from .claims import LeaseCalls
+from .consuming import ConsumingCalls
+from .lease import AsyncLease
+
+SamplerOf = Callable[[int], requests.Sampler | Mapping[str, Any]]
+
+
+class _Calls(ConsumingCalls, LeaseCalls):
+    """What a loop and its leases call."""
+
+
+class AsyncClaims:
+    """Claims one batch after the other, and waits for each. Ends when the task is done."""
+
+    def __init__(self, claim: Callable[[int], Awaitable[Claim]], leased: Callable[[Claim], AsyncLease]) -> None:
+        self._claim, self._leased, self._number = claim, leased, 0
+
+    def __aiter__(self) -> "AsyncClaims":
+        return self
+
+    async def __anext__(self) -> AsyncLease:
+        lease = await self.next_lease()
+        if lease is None:
+            raise StopAsyncIteration
+        return lease
+
+    async def next_lease(self) -> AsyncLease | None:
+        """The next batch, however long it takes to come; None when no more will."""
+        while True:
+            claim = await self._claim(self._number)
+            if claim:
+                self._number += 1
+                return self._leased(claim)
+            if claim.done:
+                return None
+
+
+class ClaimLoops(ConsumingCalls, LeaseCalls):
+    """The loop, for clients: it needs their connection and their retries."""
+
+    _connection: Connection
+
+    def claims(
+        self,
+        partition_id: str,
+        task: str,
+        fields: Iterable[str],
+        batch_size: int,
+        *,
+        lease_s: float = 600.0,
+        worker: str | None = None,
+        min_batch_size: int | None = None,
+        wait_s: float = 30.0,
+        sampler: requests.Sampler | Mapping[str, Any] | SamplerOf | None = None,
+        include: Iterable[Include] | None = None,
+        compact: bool = False,
+        expand: bool = False,
+    ) -> AsyncClaims:
+        """Batch after batch with a lease, until the task is done:
+
+            async for lease in client.claims("train@0", "actor", ["ids"], 16, worker="actor-0"):
+                async with lease as batch:
+                    train(batch)
+
+        The end of the inner body accepts the rows, an exception releases them (see AsyncLease for both). While it
+        works the lease is extended to `lease_s` seconds again and again; if the worker dies, its rows go out again
+        after at most that time, or at once when somebody calls `release_worker(worker)`. LeaseLost leaves the loop
+        unless it is caught around the inner `with`: the body took too long to be heard of, and others have the rows.
+
+        Waits in long polls of `wait_s` seconds (more than 0, at most 60), after each of which `min_batch_size` rows
+        are enough. Ends when the task is done: the partition is sealed, or all expected samples are there, and every
+        row is consumed or dead; so a worker that has nothing to do stays while others may yet let go of rows.
+        `sampler` may be a function that gives the sampler for claim 0, 1, 2, ... of this loop.
+        All calls are sent again for `retries.within_s` seconds, however often, so a restart of the service is only
+        a pause. Raises PartitionCleared, InvalidRequest, ConnectionLost.
+        """
+        if not wait_s > 0:
+            raise ValueError("wait_s must be more than 0: the loop waits for its batches")
+        asked = names(fields)
+        included = None if include is None else list(include)
+        calls = _Calls(Patient(self._connection))
+
+        async def claim(number: int) -> Claim:
+            return await calls.claim(
+                partition_id,
+                task,
+                asked,
+                batch_size,
+                min_batch_size=min_batch_size,
+                wait_s=wait_s,
+                sampler=sampler(number) if callable(sampler) else sampler,
+                include=included,
+                compact=compact,
+                expand=expand,
+                lease_s=lease_s,
+                worker=worker,
+            )
+
+        def leased(held: Claim) -> AsyncLease:
+            return AsyncLease(held, lease_s, calls=calls, hasty=self, sleep=self._connection.retries.sleep)
+
+        return AsyncClaims(claim, leased)
