@@ -12,6 +12,7 @@ from rich.console import Console
 
 from batchmeta import BatchmetaError
 
+from .chaos import run_chaos
 from .crew import CrewFailed
 from .processes import StartFailed
 from .samples import Step
@@ -31,12 +32,15 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
     parser.add_argument("--answers", type=_positive, default=default.answers, help="answers to each prompt (8)")
     parser.add_argument("--workers", type=_positive, default=8, help="rollout processes (8)")
     parser.add_argument("--storage", choices=("yuanrong", "memory"), default="yuanrong", help="where the bytes go")
-    parser.add_argument("--seed", type=int, default=default.seed, help="seed of the data (0)")
+    parser.add_argument("--seed", type=int, default=default.seed, help="seed of the data, and of the deaths (0)")
     parser.add_argument("--max-len", type=_positive, default=default.max_len, help="longest answer in tokens (8000)")
     parser.add_argument("--url", help="use a service that runs already, instead of starting one")
+    parser.add_argument("--chaos", action="store_true", help="kill workers, ranks, the actor and once the service")
     given = parser.parse_args(arguments)
+    if given.chaos and given.url:
+        parser.error("--chaos kills the service, so it starts one of its own: leave out --url")
     step = Step(given.prompts, given.answers, given.seed, given.max_len)
-    return Settings(step, given.workers, given.storage, given.url)
+    return Settings(step, given.workers, given.storage, given.url, given.chaos)
 
 
 def _positive(text: str) -> int:
@@ -58,7 +62,8 @@ def main() -> int:
     for caught in (signal.SIGINT, signal.SIGTERM):
         signal.signal(caught, _stop)
     try:
-        return 0 if run_step(settings, console) else 1
+        run = run_chaos if settings.has_chaos else run_step
+        return 0 if run(settings, console) else 1
     except KeyboardInterrupt:
         console.print("stopped; the service and the storage are down again")
         return INTERRUPTED

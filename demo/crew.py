@@ -1,7 +1,8 @@
 """The processes of a step and the pipe between each of them and the driver.
 
 Down the pipe comes one word, "go". Up it come Ready, Advanced and Finished. A pipe that closes early is a process
-that died, for either side: the driver fails the step, and a process whose driver is gone ends itself.
+that died, for either side: the driver fails the step (or, in chaos, starts another), and a process whose driver is
+gone ends itself.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from threading import Event, Thread
 
-from batchmeta import AsyncClient
+from batchmeta import AsyncClient, Retries
 
 from .account import Tally
 from .desk import Desk
@@ -53,11 +54,25 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
+class Gone:
+    """The process died: no message, but what its line says when it closes."""
+
+    status: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
-    """Where a process works: the service and the storage."""
+    """Where a process works: the service and the storage. `patience_s`: how long it waits for an absent service."""
 
     url: str
     storage: StorageAddress
+    patience_s: float = 0.0
+
+    def client(self) -> AsyncClient:
+        """A client of the service."""
+        if not self.patience_s:
+            return AsyncClient(self.url)
+        return AsyncClient(self.url, retries=Retries(most=10_000, longest_s=0.5, within_s=self.patience_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +103,10 @@ def _listen(line: Connection, told_to_go: Event) -> None:
 
 
 async def _play(role: Role, place: Place, step: Step, line: Connection, told_to_go: Event) -> list[Tally]:
-    async with AsyncClient(place.url) as client:
+    async with place.client() as client:
         desk = Desk(client, connect(place.storage), lambda bar, count: line.send(Advanced(bar, count)))
         # The first call opens the connection and imports what that takes: no part of the step's time.
-        await client.ready()
+        await client.server()
         line.send(Ready())
         await asyncio.to_thread(told_to_go.wait)
         await role(desk, step)
@@ -104,7 +119,7 @@ def crew(roles: dict[str, Role], place: Place, step: Step) -> Iterator[list[Memb
     members: list[Member] = []
     try:
         for name, role in roles.items():
-            members.append(_start(name, role, place, step))
+            members.append(start(name, role, place, step))
         yield members
     finally:
         for member in members:
@@ -114,10 +129,11 @@ def crew(roles: dict[str, Role], place: Place, step: Step) -> Iterator[list[Memb
             member.process.kill()
 
 
-def _start(name: str, role: Role, place: Place, step: Step) -> Member:
+def start(name: str, role: Role, place: Place, step: Step) -> Member:
+    """A process that gets ready and waits for the word."""
     # Forked from a process that did nothing but import: twelve times that import would cost more than the step.
     context = get_context("forkserver")
-    context.set_forkserver_preload(["demo.roles", "demo.crew", "batchmeta.fast"])
+    context.set_forkserver_preload(["demo.roles", "demo.leased", "demo.crew", "batchmeta.fast"])
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(role, place, step, theirs), name=name, daemon=True)
     process.start()
@@ -129,7 +145,8 @@ def assemble(members: list[Member]) -> None:
     """Return when every process is ready. Raises CrewFailed."""
     waiting = list(members)
     while waiting:
-        for member, _ in _heard(waiting, READY_S):
+        for member, message in heard(waiting, READY_S):
+            require_alive(member, message)
             waiting.remove(member)
 
 
@@ -139,7 +156,8 @@ def conduct(members: list[Member], advance: Callable[[str, int], None]) -> list[
         member.line.send("go")
     working, tallies = list(members), []
     while working:
-        for member, message in _heard(working, STALLED_S):
+        for member, message in heard(working, STALLED_S):
+            require_alive(member, message)
             if isinstance(message, Advanced):
                 advance(message.bar, message.count)
             elif isinstance(message, Finished):
@@ -148,15 +166,27 @@ def conduct(members: list[Member], advance: Callable[[str, int], None]) -> list[
     return tallies
 
 
-def _heard(members: list[Member], limit_s: float) -> Iterator[tuple[Member, object]]:
+def heard(members: list[Member], limit_s: float) -> Iterator[tuple[Member, object]]:
+    """One message of each that has one, Gone of those that died. Raises CrewFailed when nothing comes."""
     lines = {member.line: member for member in members}
     ready = wait(list(lines), timeout=limit_s)
     if not ready:
         raise CrewFailed(f"nothing moved for {limit_s} s; still at work: {', '.join(m.name for m in members)}")
     for line in ready:
         member = lines[line]  # type: ignore[index]  # wait() gives back what it was given
-        try:
-            yield member, member.line.recv()
-        except EOFError:
-            member.process.join()
-            raise CrewFailed(f"{member.name} ended with exit status {member.process.exitcode}") from None
+        yield member, received(member)
+
+
+def received(member: Member) -> object:
+    """The next message of a process, waited for; Gone if there is none, or only a part of one."""
+    try:
+        return member.line.recv()
+    except (EOFError, OSError):
+        member.process.join()
+        return Gone(member.process.exitcode)
+
+
+def require_alive(member: Member, message: object) -> None:
+    """Raises CrewFailed if the message is that there will be none."""
+    if isinstance(message, Gone):
+        raise CrewFailed(f"{member.name} ended with exit status {message.status}")

@@ -3,6 +3,7 @@
 It ends with the process that started it, even if that one is killed: the pipe between the two closes.
 """
 
+import contextlib
 import secrets
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,12 +41,10 @@ class HeldBytes:
 
 def _answer(caller: Connection, held: HeldBytes) -> None:
     verbs: dict[str, Callable[[Any], Any]] = {"put": held.put, "get": held.get, "delete": held.delete}
-    while True:
-        try:
+    with contextlib.suppress(EOFError, OSError):  # the caller is gone, perhaps in the middle of a word
+        while True:
             verb, argument = caller.recv()
-        except EOFError:
-            return
-        caller.send(verbs[verb](argument))
+            caller.send(verbs[verb](argument))
 
 
 def _accept(listener: Listener) -> None:

@@ -1,6 +1,6 @@
 """What the user sees: bars while the step runs, one table and the verdict at its end."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -43,9 +43,9 @@ def _line(task: str, tallies: list[Tally]) -> tuple[str, ...]:
     return (task, *map(str, numbers), f"{seconds:.2f}", f"{calls / seconds:.0f}", f"{megabytes:.1f}")
 
 
-def print_verdict(console: Console, account: Account) -> bool:
-    """Whether the books add up, said in words."""
-    faults = account.faults()
+def print_verdict(console: Console, account: Account, also: Sequence[str] = ()) -> bool:
+    """Whether the books add up, said in words; `also` are faults that others found."""
+    faults = [*account.faults(), *also]
     if faults:
         console.print("[bold red]It does not add up:[/]")
         for line in faults:

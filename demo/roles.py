@@ -20,6 +20,7 @@ PROMPTS_PER_WRITE = 16
 PROMPTS_AT_ONCE = 2
 RANK_BATCH = 16
 RANK_READS = ("responses", "response_mask", "rollout_log_probs")
+TRAINED = (*ANSWER_FIELDS, *COMPUTED.values())
 
 
 async def trainer(desk: Desk, step: Step) -> None:
@@ -39,22 +40,20 @@ async def rollout(desk: Desk, step: Step) -> None:
 
 
 async def _roll_out_prompts(desk: Desk, step: Step) -> None:
+    async for batch in batches(desk, desk.tally(ROLLOUT), Want(PROMPTS, PROMPT_FIELDS, 1, 1)):
+        await roll_out(desk, step, batch)
+        desk.advance(ROLLOUT, step.answers)
+
+
+async def roll_out(desk: Desk, step: Step, batch: BatchMeta) -> None:
+    """Write the answers to one prompt, each by a coroutine of its own. Done again, it writes the same ones again."""
     tally = desk.tally(ROLLOUT)
-    async for batch in batches(desk, tally, Want(PROMPTS, PROMPT_FIELDS, 1, 1)):
-        columns = fetch(desk, tally, batch, PROMPT_FIELDS)
-        prompt = {name: values[0] for name, values in columns.items()}
-        _check_prompt(prompt)
-        async with TaskGroup() as group:
-            for index in range(step.answers):
-                group.create_task(write_answer(desk, step, prompt, index))
-
-
-async def write_answer(desk: Desk, step: Step, prompt: Row, index: int) -> int:
-    """Write one answer under its key; its global index, once the service has acknowledged it."""
-    answer = make_answer(step, prompt, index)
-    (global_index,) = await write(desk, desk.tally(ROLLOUT), ANSWERS, [answer])
-    desk.advance(ROLLOUT, 1)
-    return global_index
+    columns = fetch(desk, tally, batch, PROMPT_FIELDS)
+    prompt = {name: values[0] for name, values in columns.items()}
+    _check_prompt(prompt)
+    async with TaskGroup() as group:
+        for index in range(step.answers):
+            group.create_task(write(desk, tally, ANSWERS, [make_answer(step, prompt, index)]))
 
 
 async def ranks(desk: Desk, _: Step) -> None:
@@ -65,22 +64,35 @@ async def ranks(desk: Desk, _: Step) -> None:
 
 
 async def _compute(desk: Desk, task: str) -> None:
-    tally = desk.tally(task)
-    async for batch in batches(desk, tally, Want(ANSWERS, RANK_READS, 1, RANK_BATCH)):
-        columns = fetch(desk, tally, batch, RANK_READS)
-        computed = [log_probs(task, ids) for ids in columns["responses"]]
-        await add(desk, tally, batch, {COMPUTED[task]: computed})
+    async for batch in batches(desk, desk.tally(task), Want(ANSWERS, RANK_READS, 1, RANK_BATCH)):
+        await compute(desk, task, batch)
         desk.advance(task, len(batch))
+
+
+async def compute(desk: Desk, task: str, batch: BatchMeta) -> None:
+    """Add the field of a rank task to the samples of a batch."""
+    tally = desk.tally(task)
+    columns = fetch(desk, tally, batch, RANK_READS)
+    computed = [log_probs(task, ids) for ids in columns["responses"]]
+    await add(desk, tally, batch, {COMPUTED[task]: computed})
 
 
 async def actor(desk: Desk, step: Step) -> None:
     """Take whole groups, as soon as every field of all their answers is there, and read everything."""
-    tally = desk.tally(ACTOR)
-    sampler = {"name": "grpo_group", "n_samples_per_prompt": step.answers}
-    fields = (*ANSWER_FIELDS, *COMPUTED.values())
-    async for batch in batches(desk, tally, Want(ANSWERS, fields, step.answers, step.answers, sampler)):
-        _check_group(batch, fetch(desk, tally, batch, fields))
+    async for batch in batches(desk, desk.tally(ACTOR), whole_groups(step)):
+        train(desk, batch)
         desk.advance(ACTOR, len(batch))
+
+
+def whole_groups(step: Step) -> Want:
+    """What the actor asks for."""
+    sampler = {"name": "grpo_group", "n_samples_per_prompt": step.answers}
+    return Want(ANSWERS, TRAINED, step.answers, step.answers, sampler)
+
+
+def train(desk: Desk, batch: BatchMeta) -> None:
+    """Read every field of a group and check that they belong together. Raises DamagedValue, MissingBytes."""
+    _check_group(batch, fetch(desk, desk.tally(ACTOR), batch, TRAINED))
 
 
 def _check_prompt(prompt: Row) -> None:

@@ -15,7 +15,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 
 
 class ServiceProcess:
-    """One run of the service on the journal in `folder`; starting again on the same folder replays it."""
+    """The service on the journal in `folder`; starting again on the same folder replays it."""
 
     def __init__(self, folder: Path, port: int | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -23,8 +23,8 @@ class ServiceProcess:
         self.url = f"http://{HOST}:{self.port}"
         self._log = folder / "service.log"
         journal = (folder.resolve() / "journal").as_uri()
-        command = [sys.executable, "-m", "app", "--host", HOST, "--port", str(self.port), "--journal", journal]
-        self._process = launch(command, CHECKOUT, self._log)
+        self._command = [sys.executable, "-m", "app", "--host", HOST, "--port", str(self.port), "--journal", journal]
+        self._process = launch(self._command, CHECKOUT, self._log)
 
     def wait_ready(self) -> None:
         """Return when `/readyz` says so. Raises StartFailed past the deadline or when the process ends."""
@@ -44,6 +44,12 @@ class ServiceProcess:
         """SIGKILL, as a crash would: nothing is flushed and nobody is told."""
         self._process.kill()
         self._process.wait()
+
+    def crash(self) -> None:
+        """Kill it and start it again, as a supervisor would. Returns once it is ready; StartFailed if it is not."""
+        self.kill()
+        self._process = launch(self._command, CHECKOUT, self._log)
+        self.wait_ready()
 
     def stop(self) -> int:
         """SIGTERM; the exit status."""

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from batchmeta import AsyncClient
-
 from .account import Account, Tally
 from .clearing import CLEARING, clear
 from .crew import Place, Role, assemble, conduct, crew
@@ -20,7 +18,7 @@ from .processes import StartFailed
 from .report import Advance, bars, print_table, print_verdict
 from .roles import ACTOR, ROLLOUT, TASKS, TRAINER, actor, ranks, rollout, trainer
 from .samples import ANSWERS, COMPUTED, PROMPTS, Step
-from .service import service_process
+from .service import ServiceProcess, service_process
 from .storage import StorageAddress, StorageName, connect
 from .yuanrong_worker import yuanrong_storage
 
@@ -35,10 +33,12 @@ class Settings:
     workers: int
     storage: StorageName
     url: str | None
+    has_chaos: bool = False
 
 
 @contextmanager
-def _place(settings: Settings, console: Console) -> Iterator[Place]:
+def stage(settings: Settings, console: Console) -> Iterator[tuple[Place, ServiceProcess | None, Path]]:
+    """Where the step runs, the service if it is ours, and a folder for the while."""
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="batchmeta-demo-")))
         # The service comes up while the storage does.
@@ -48,7 +48,7 @@ def _place(settings: Settings, console: Console) -> Iterator[Place]:
             service.wait_ready()
         url = service.url if service else str(settings.url)
         console.print(f"service {url}, storage {settings.storage} at {storage.host}:{storage.port}", highlight=False)
-        yield Place(url, storage)
+        yield Place(url, storage), service, scratch
 
 
 def _storage(name: StorageName, folder: Path) -> AbstractContextManager[StorageAddress]:
@@ -60,8 +60,8 @@ def run_step(settings: Settings, console: Console) -> bool:
     step = settings.step
     expected = {PROMPTS: step.prompts, ANSWERS: step.samples}
     roles = _roles(settings.workers)
-    with _place(settings, console) as place, crew(roles, place, step) as members:
-        asyncio.run(_declare(place.url, expected))
+    with stage(settings, console) as (place, _, _), crew(roles, place, step) as members:
+        asyncio.run(declare(place, expected))
         assemble(members)
         with bars(console, _totals(step)) as advance:
             tallies = conduct(members, advance)
@@ -82,17 +82,17 @@ def _totals(step: Step) -> dict[str, int]:
     return {TRAINER: step.prompts} | of_answers | {CLEARING: step.prompts + step.samples}
 
 
-async def _declare(url: str, expected: Mapping[str, int]) -> None:
+async def declare(place: Place, expected: Mapping[str, int], max_attempts: int | None = None) -> None:
     """Say how many samples will come: that is how the service knows when a task is done."""
-    async with AsyncClient(url) as client:
+    async with place.client() as client:
         for partition, samples in expected.items():
-            declared = await client.put_partition(partition, expected_samples=samples)
+            declared = await client.put_partition(partition, expected_samples=samples, max_attempts=max_attempts)
             if declared.num_samples:
-                raise StartFailed(f"partition {partition} of {url} holds samples of another run: delete it first")
+                raise StartFailed(f"partition {partition} of {place.url} holds samples of another run: delete it first")
 
 
 async def _finish(place: Place, expected: Mapping[str, int], advance: Advance) -> list[Tally]:
-    async with AsyncClient(place.url) as client:
+    async with place.client() as client:
         desk = Desk(client, connect(place.storage), advance)
         for partition in expected:
             await clear(desk, partition)
