@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from batchmeta import AsyncClient, Client, ConnectionLost, PartitionNotFound
+from batchmeta import AsyncClient, Client, ConnectionLost, PartitionNotFound, loop_thread
+from batchmeta.loop_thread import LoopThread
 from scripts.generate_client import PACKAGE, generated
 from tests.client.service import Scripted, batch, loopback, ok, partition, problem
 
@@ -131,3 +132,16 @@ def test_a_client_left_open_does_not_disturb_the_end_of_the_process() -> None:
         command = [sys.executable, "-W", "always", "-c", text]
         done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_call_that_takes_many_looks_ends_with_its_own_result_a_timeout_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_thread, "LOOK_UP_S", 0.001)
+    thread = LoopThread()
+
+    async def close() -> None:
+        pass
+
+    with pytest.raises(TimeoutError):
+        thread.run(asyncio.wait_for(asyncio.Event().wait(), 0.02))
+    assert thread.run(asyncio.sleep(0.02, "slept")) == "slept"
+    thread.close(close)

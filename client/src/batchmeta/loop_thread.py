@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from .errors import ConnectionLost
 from .forks import keep_in_children
 
+LOOK_UP_S = 0.5
 T = TypeVar("T")
 Work = Coroutine[Any, Any, T]
 
@@ -27,6 +28,8 @@ class LoopThread:
         with self._lock:
             future = asyncio.run_coroutine_threadsafe(work, self._started())
         try:
+            while not _is_over(future):
+                pass
             return future.result()
         except concurrent.futures.CancelledError:
             raise ConnectionLost("the client was closed meanwhile") from None
@@ -52,6 +55,15 @@ class LoopThread:
             self._thread.start()
             keep_in_children(self)
         return self._loop
+
+
+def _is_over(future: "concurrent.futures.Future[Any]") -> bool:
+    """Wait, but look up now and then: a signal that comes when a wait is just about to begin does not end it."""
+    try:
+        future.exception(LOOK_UP_S)
+    except TimeoutError:  # what the work itself raises is returned here
+        return False
+    return True
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
