@@ -253,3 +253,8 @@ async def test_a_lease_is_entered_once() -> None:
 def test_the_blocking_loop_takes_the_same() -> None:
     ours, twin = inspect.signature(AsyncClient.claims), inspect.signature(Client.claims)
     assert ours.parameters == twin.parameters
+
+
+def test_the_loop_takes_what_a_claim_takes() -> None:
+    one, loop = inspect.signature(AsyncClient.claim), inspect.signature(AsyncClient.claims)
+    assert set(loop.parameters) == set(one.parameters) - {"idempotency_key"}, "a key is for one call"

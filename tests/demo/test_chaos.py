@@ -15,7 +15,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_whoever_dies_every_sample_is_trained_exactly_once() -> None:
-    done = run("--chaos", "--seed", "4")
+    done = run("--chaos", "--seed", "57")
     assert done.returncode == 0, done.stdout + done.stderr
     said = " ".join(done.stdout.split())
     killed = re.search(r"killed: (.*?) samples handed out", said)

@@ -116,7 +116,8 @@ class AsyncLease:
                 await settle(self._unsettled)
                 return
             except LeaseLost as lost:
-                held = [row for row in self._unsettled if row not in lost.global_indexes]
+                gone = set(lost.global_indexes)
+                held = [row for row in self._unsettled if row not in gone]
                 if len(held) in (0, len(self._unsettled)):
                     raise
                 self._unsettled = held
