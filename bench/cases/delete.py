@@ -27,7 +27,7 @@ class Deleting:
     def _once(self, partition: str) -> float:
         load(self.engine, partition, self.profile)
         began = time.perf_counter()
-        cleared, _ = delete(self.engine, partition, Selector(keys=self.profile.keys))
+        cleared, *_ = delete(self.engine, partition, Selector(keys=self.profile.keys))
         took = time.perf_counter() - began
         settle(self.engine)
         if cleared != len(self.profile.keys):
