@@ -28,6 +28,7 @@ from .incoming import Incoming, Reply
 from .pieces import Pieces
 
 T = TypeVar("T", bound=WireRequest)
+D = TypeVar("D")
 Route = Callable[[Incoming, T], Awaitable[Reply]]
 _AT = re.compile(r"^(.*?)(?: - at (`key` in )?`\$(.*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"^Object contains unknown field `(.*)`$")
@@ -187,7 +188,7 @@ def invalid(loc: str, msg: str) -> EdgeRefused:
     return EdgeRefused("invalid-request", f"{loc}: {msg}", [(loc, msg)])
 
 
-def explained(decode: Callable[[], T], where: str) -> T:
+def explained(decode: Callable[[], D], where: str) -> D:
     """`decode()`, its failures told as 422 with the place and what to change."""
     try:
         return decode()

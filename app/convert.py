@@ -5,17 +5,19 @@ from typing import Protocol, cast
 
 import msgspec
 
-from batchmeta.wire.requests import Include
+from batchmeta.wire.requests import Include, Where
 from batchmeta.wire.types import Cells
 from core import intake
+from core import where as predicates
 from core.batch import View
 from core.cells import Column
 from core.operations.produce import RowWrite
 from core.selection import Selector
 
-from .contract import invalid
+from .contract import explained, invalid
 
 _INDEXES = msgspec.json.Decoder(list[int])
+_WHERE = msgspec.json.Decoder(Where)
 
 
 def columns(by_field: Mapping[str, Cells] | None) -> Mapping[str, Column]:
@@ -59,6 +61,13 @@ class SelectorIn(Protocol):
 def selector(body: SelectorIn) -> Selector:
     """Which rows a call means."""
     return Selector(body.global_indexes, body.keys, body.group_ids, body.key_prefix)
+
+
+def where_in_query(text: str | None) -> predicates.Where | None:
+    """The conditions that a query gives as JSON."""
+    if text is None:
+        return None
+    return predicates.where(explained(lambda: _WHERE.decode(text), "query.where"), "query.where")
 
 
 class ViewIn(Protocol):

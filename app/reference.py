@@ -3,7 +3,9 @@
 import json
 from collections.abc import Iterable, Iterator
 from inspect import getdoc
+from typing import cast
 
+import msgspec
 import orjson
 
 from batchmeta.wire import PROBLEMS
@@ -66,13 +68,19 @@ def _errors() -> str:
 
 
 def _samplers() -> str:
-    parts = [
-        '# Samplers\n\nA claim\'s `sampler` names which rows it takes: `{"name": …}` with its arguments beside it.\n'
-    ]
+    intro = (
+        '# Samplers\n\nA claim\'s `sampler` names which rows it takes: `{"name": …}` with its arguments beside it. A '
+        "`weight` is a path into custom meta: dotted, or an array of members.\n"
+    )
+    parts = [intro]
     for name, kind in SAMPLERS.items():
-        arguments = "".join(f"* `{argument}`\n" for argument in kind.__struct_fields__)
-        parts.append(f"## `{name}`\n\n{getdoc(kind)}\n\n{arguments}")
+        arguments = "".join(map(_argument, msgspec.structs.fields(cast("type[msgspec.Struct]", kind))))
+        parts.append(f"## `{name}`\n\n{getdoc(kind)}\n" + (f"\n{arguments}" if arguments else ""))
     return "\n".join(parts)
+
+
+def _argument(field: msgspec.structs.FieldInfo) -> str:
+    return f"* `{field.encode_name}`, {'required' if field.required else f'default `{json.dumps(field.default)}`'}\n"
 
 
 def _api() -> str:

@@ -9,21 +9,26 @@ from .fields import Field
 from .partition import Partition
 from .samplers import Blocking, Sampler
 from .status import bit_column
+from .supply import Sieve, Supply
 from .tasks import CONSUMED, DEAD, LEASED, Task
 
 EXAMPLES = 10
 CHUNK = 8192
 
 
-def explain(partition: Partition | None, task: str, fields: tuple[str, ...], sampler: Sampler) -> list[Blocking]:
-    """Every reason that holds rows back from `task`, those of the fields first."""
+def explain(
+    partition: Partition | None, task: str, fields: tuple[str, ...], sampler: Sampler, supply: Supply | None
+) -> list[Blocking]:
+    """Every reason that holds rows back from `task`, those of the fields first. No supply: a field is unknown."""
     if partition is None:
         return [Blocking("partition-absent", 0)]
     unknown = [
         Blocking("field-unknown", partition.rows.live_count, field=f) for f in fields if f not in partition.fields
     ]
     found = [*unknown, *_not_produced(partition, fields), *_held(partition, partition.tasks.get(task))]
-    found += sampler.blocking(partition) + _clearing(partition, partition.tasks.get(task))
+    if supply is not None and supply.sieve is not None:
+        found += _filtered(partition, task, supply.sieve)
+    found += sampler.blocking(partition, supply) + _clearing(partition, partition.tasks.get(task))
     return found + _exhausted(partition, partition.tasks.get(task))
 
 
@@ -76,6 +81,21 @@ def _clearing(partition: Partition, task: Task | None) -> list[Blocking]:
         rows = rows[task.state[rows] != CONSUMED]
     examples = partition.rows.global_index[rows[:EXAMPLES]].tolist()
     return [Blocking("clearing", len(rows), tuple(examples))] if len(rows) else []
+
+
+def _filtered(partition: Partition, task: str, sieve: Sieve) -> list[Blocking]:
+    """Rows that the task could take, now or once they are produced, if they passed `where`."""
+    held = partition.tasks.get(task)
+    count = partition.rows.live_count - (held.settled + held.leased if held else 0) - sieve.open.count
+    if not count:
+        return []
+    return [
+        Blocking("filtered", count, _first(partition, lambda rows: partition.free(task, rows) & ~_passes(sieve, rows)))
+    ]
+
+
+def _passes(sieve: Sieve, rows: Ints) -> Flags:
+    return sieve.passes[rows].astype(np.bool_)
 
 
 def _exhausted(partition: Partition, task: Task | None) -> list[Blocking]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import torch
 
-from .arrays import Cells, Ints, filled, grown, pack, unpack
+from .arrays import Cells, Flags, Ints, filled, grown, pack, unpack
 from .cells import EMPTY
 from .clears import Clear
 from .events import (
@@ -32,16 +32,19 @@ from .events import (
     Timed,
 )
 from .fields import Field
+from .filtered import FilteredSupplies
 from .grid import Grid
 from .groups import Groups
 from .leases import ACCEPTED, LOST, OPEN, REJECTED, RELEASED, Lease
 from .past import Past
 from .plans import bit_set
+from .pool import Pool
 from .rows import NULL, Rows
-from .status import covers
-from .supply import Pool, Supply
+from .status import StatusWords, covers
+from .supply import Supply
 from .tasks import CONSUMED, DEAD, FREE, Task
 from .ttl import Ttls
+from .where import Where
 
 NO_SETTINGS = Settings(None, None, 5, ())
 MAX_SUPPLIES = 64
@@ -65,6 +68,7 @@ class Partition:
         self.custom_meta: Cells | None = None
         self.tasks: dict[str, Task] = {}
         self.supplies: dict[tuple[str, tuple[str, ...]], Supply] = {}
+        self.filtered = FilteredSupplies()
         self.leases: dict[int, Lease] = {}
         self.clears: dict[int, Clear] = {}
         self.ttls = Ttls()
@@ -77,6 +81,11 @@ class Partition:
     def fields(self) -> dict[str, Field]:
         """By name, in the order they came."""
         return self.grid.fields
+
+    @property
+    def status(self) -> StatusWords:
+        """Who has which field."""
+        return self.grid.status
 
     def mask(self, fields: Iterable[Field]) -> Ints:
         """The bit words of these fields: int64 [words]."""
@@ -100,8 +109,16 @@ class Partition:
             return False
         return (task.settled if task else 0) == self.rows.live_count
 
-    def supply(self, name: str, fields: tuple[str, ...]) -> Supply:
+    def free(self, name: str, rows: Ints) -> Flags:
+        """bool [rows]: live, and neither consumed by the task, leased nor dead."""
+        task = self.tasks.get(name)
+        live = self.rows.live[rows].astype(np.bool_)
+        return live if task is None else live & (task.state[rows] == FREE)
+
+    def supply(self, name: str, fields: tuple[str, ...], where: Where | None = None) -> Supply:
         """What task `name` can take for `fields` (all known, no repetition), kept from here on."""
+        if where is not None:
+            return self.filtered.supply(self, (name, fields, where))
         supply = self.supplies.get((name, fields))
         if supply is None:
             if len(self.supplies) >= MAX_SUPPLIES:
@@ -110,16 +127,20 @@ class Partition:
         return supply
 
     def _build_supply(self, name: str, fields: tuple[str, ...]) -> Supply:
-        wanted = [self.fields[field] for field in fields]
-        mask = self.mask(wanted)
-        takeable = self.grid.status.complete(np.arange(self.rows.n), mask).astype(np.bool_)
-        takeable &= self.rows.live[: self.rows.n].view(np.bool_)
-        task = self.tasks.get(name)
-        if task is not None:
-            takeable &= task.state[: self.rows.n] == FREE
-        supply = Supply(fields, mask, bit_set(wanted), Pool(), {})
+        supply = self.empty_supply(fields)
+        rows = np.arange(self.rows.n)
+        takeable = self.grid.status.complete(rows, supply.mask).astype(np.bool_) & self.free(name, rows)
         supply.add(np.flatnonzero(takeable))
         return supply
+
+    def empty_supply(self, fields: tuple[str, ...]) -> Supply:
+        """A supply for these fields with no row in it."""
+        wanted = [self.fields[field] for field in fields]
+        return Supply(fields, self.mask(wanted), bit_set(wanted), Pool(), {})
+
+    def _all_supplies(self) -> Iterator[Supply]:
+        yield from self.supplies.values()
+        yield from self.filtered
 
     def _supplies_of(self, name: str) -> Iterator[Supply]:
         return (supply for (task, _), supply in self.supplies.items() if task == name)
@@ -151,11 +172,12 @@ class Partition:
         self.rows.revision[rows] = self.revision
         self.past.touch(self.revision)
         self.past.begin(self.revision, event.first)
+        self.filtered.note(rows, self, is_told=True)
 
     def group(self, event: Grouped) -> None:
         rows = self._touch(event.indexes)
         numbers = self.groups.add(rows, event.group_ids)
-        for supply in self.supplies.values():
+        for supply in self._all_supplies():
             supply.grouped(rows, numbers)
 
     def set_custom_meta(self, event: CustomMetaSet) -> None:
@@ -165,6 +187,9 @@ class Partition:
             self.custom_meta[0] = NULL
         self.past.replace(self.revision, self.rows, rows, self.custom_meta)
         self.custom_meta[rows] = event.cells
+        for supply in self.supplies.values():
+            supply.reordered(rows)
+        self.filtered.note(rows, self, is_told=True)
 
     def set_backend_meta(self, event: BackendMetaSet) -> None:
         self.grid.patch(self._touch(event.indexes), event.cells)
@@ -178,6 +203,7 @@ class Partition:
         for (name, _), supply in self.supplies.items():
             if plan.bit_set & supply.bit_set:
                 self._offer(name, supply, rows, before, after)
+        self.filtered.note(rows, self)
 
     def time(self, event: Timed) -> None:
         """Rows without a field have so long to get one."""
@@ -191,10 +217,11 @@ class Partition:
         for supply in self.supplies.values():
             if supply.bit_set & bit_set(fields):
                 supply.discard(rows)
+        self.filtered.note(rows, self)
 
     def _widened(self, width: int) -> None:
         if self.grid.status.width != width:  # masks of the old width fit no more
-            self.supplies.clear()
+            self._drop_all_supplies()
 
     def _offer(self, name: str, supply: Supply, rows: Ints, before: Ints, after: Ints) -> None:
         fresh = covers(after, supply.mask) & ~covers(before, supply.mask)
@@ -209,6 +236,7 @@ class Partition:
         self._task(event.task).consume(rows)
         for supply in self._supplies_of(event.task):
             supply.discard(rows)
+        self.filtered.note(rows, self)
 
     def _task(self, name: str) -> Task:
         if name not in self.tasks:
@@ -222,6 +250,7 @@ class Partition:
         attempts = self._task(event.task).lease(rows, event.number)
         for supply in self._supplies_of(event.task):
             supply.discard(rows)
+        self.filtered.note(rows, self)
         lease = Lease(
             event.number, event.token, self.partition_id, event.task, event.worker, event.length_s, event.group_size,
             indexes, attempts, np.zeros(len(indexes), np.uint8),
@@ -239,6 +268,7 @@ class Partition:
         free = self._settle_rows(task, event.released, FREE)
         for supply in self._supplies_of(lease.task):
             supply.add(free[covers(self.grid.status.gather(free), supply.mask)])
+        self.filtered.note(free, self)
         lease.settle(unpack(event.accepted), ACCEPTED)
         lease.settle(np.concatenate([unpack(event.released), unpack(event.worn)]), LOST if event.is_lost else RELEASED)
         lease.settle(unpack(event.dead), LOST if event.is_lost else REJECTED)
@@ -273,6 +303,7 @@ class Partition:
         self.tasks[event.task].reset()
         for key in [key for key in self.supplies if key[0] == event.task]:
             del self.supplies[key]
+        self.filtered.drop(task=event.task)
         return self._lose([lease for lease in self.leases.values() if lease.task == event.task], None)
 
     def expire(self, event: Expired) -> list[Lease]:
@@ -299,8 +330,9 @@ class Partition:
         self.past.touch(self.revision)
         for supply in self.supplies.values():
             supply.discard(rows)
+        self.filtered.note(rows, self)
         numbers = self.groups.remove(rows)
-        for supply in self.supplies.values():
+        for supply in self._all_supplies():
             supply.resized(numbers)
         for task in self.tasks.values():
             task.hide(rows)
@@ -315,6 +347,8 @@ class Partition:
         words = self.grid.status.gather(rows)
         for (name, _), supply in self.supplies.items():
             self._offer(name, supply, rows, np.zeros_like(words), words)
+        self.filtered.note(rows, self)
+        for supply in self._all_supplies():
             supply.resized(numbers)
 
     def drop(self, rows: Ints, indexes: Ints) -> list[Lease]:
@@ -338,6 +372,11 @@ class Partition:
     def _drop_supplies(self, field: str) -> None:
         for key in [key for key in self.supplies if field in key[1]]:
             del self.supplies[key]
+        self.filtered.drop(field=field)
+
+    def _drop_all_supplies(self) -> None:
+        self.supplies.clear()
+        self.filtered.drop()
 
     # Room
 
@@ -374,7 +413,7 @@ class Partition:
             self.custom_meta[0] = NULL
         self.rows.keep(rows, capacity)
         self.groups.remove(np.flatnonzero(self.rows.clearing))
-        self.supplies.clear()
+        self._drop_all_supplies()
 
 
 def limits_of(settings: Settings) -> Limits:

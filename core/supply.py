@@ -1,70 +1,24 @@
 """What one task can take for one list of fields, kept up to date as rows become ready: a claim costs its batch.
 
 All of it is derived: it is in no journal, may be dropped at any time, and is built anew from the partition when asked
-for. Rows and groups are both small ints in a `Pool`.
+for. Rows and groups are both small ints in a `Pool`; samplers that have an order of their own keep it here.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
 
 import numpy as np
 
-from .arrays import Bits, Ints, filled, grown
+from .arrays import Bits, Ints, grown
 from .groups import Groups
+from .orders import Order
+from .pool import BLOCK, Pool
 from .rows import Rows
 
-BLOCK = 1024
+MAX_ORDERS = 8
+OrderT = TypeVar("OrderT", bound=Order)
 GroupBy = Literal["group_id", "position"]
-
-
-class Pool:
-    """A set of small ints: add, discard, count, and the lowest k, found through the counts of blocks of 1,024."""
-
-    __slots__ = ("bits", "blocks", "count")
-
-    def __init__(self) -> None:
-        self.bits: Bits = filled(BLOCK, 0, np.uint8)
-        self.blocks: Ints = np.zeros(1, np.int64)
-        self.count = 0
-
-    def add(self, items: Ints) -> Ints:
-        """Put these in (each named once); returns those that were not in."""
-        if len(items):
-            self._reserve(int(items.max()))
-        return self._change(items[self.bits[items] == 0], 1)
-
-    def discard(self, items: Ints) -> Ints:
-        """Take these out (each named once); returns those that were in."""
-        inside = items[items < len(self.bits)]
-        return self._change(inside[self.bits[inside] == 1], -1)
-
-    def _change(self, items: Ints, step: int) -> Ints:
-        self.bits[items] = step > 0
-        np.add.at(self.blocks, items // BLOCK, step)
-        self.count += step * len(items)
-        return items
-
-    def _reserve(self, item: int) -> None:
-        if item >= len(self.bits):
-            blocks = max(item // BLOCK + 1, len(self.blocks) * 5 // 4)
-            self.bits = grown(self.bits, blocks * BLOCK, 0)
-            self.blocks = grown(self.blocks, blocks, 0)
-
-    def has(self, items: Ints) -> Ints:
-        """Those of `items` that are in."""
-        inside = items[items < len(self.bits)]
-        return np.asarray(inside[self.bits[inside] == 1])
-
-    def lowest(self, k: int) -> Ints:
-        """The k lowest, or all if there are fewer, ascending. Costs k and the number of blocks."""
-        first = int(self.blocks.astype(np.bool_).argmax())
-        if self.blocks[first] >= k:
-            return np.flatnonzero(self.bits[first * BLOCK : (first + 1) * BLOCK])[:k] + first * BLOCK
-        blocks = np.flatnonzero(self.blocks)
-        enough = int(np.searchsorted(np.cumsum(self.blocks[blocks]), k)) + 1
-        chosen = blocks[:enough]
-        places = np.flatnonzero(self.bits.reshape(-1, BLOCK)[chosen])[:k]
-        return chosen[places // BLOCK] * BLOCK + places % BLOCK
 
 
 class GroupIndex:
@@ -125,26 +79,55 @@ class GroupIndex:
 
 
 @dataclass(slots=True)
+class Sieve:
+    """What a `where` leaves. `passes` uint8 [rows]: who fulfils it; `open`: of those, who is free, ready or not."""
+
+    passes: Bits
+    open: Pool
+
+
+@dataclass(slots=True)
 class Supply:
-    """The rows a task can take: every field of `fields` produced, not consumed by it."""
+    """The rows a task can take: every field of `fields` produced, not consumed by it, and through the sieve if any."""
 
     fields: tuple[str, ...]
     mask: Ints
     bit_set: int
     ready: Pool
     groups: dict[tuple[GroupBy, int], GroupIndex]
+    sieve: Sieve | None = None
+    orders: dict[tuple[type[Order], Hashable], Order] = field(default_factory=dict)
 
     def add(self, rows: Ints) -> None:
         """These rows can be taken now."""
         fresh = self.ready.add(rows)
         for index in self.groups.values():
             index.add(fresh)
+        self.reordered(fresh)
 
     def discard(self, rows: Ints) -> None:
         """These rows cannot be taken any more."""
         gone = self.ready.discard(rows)
         for index in self.groups.values():
             index.add(gone, -1)
+        self.reordered(gone)
+
+    def reordered(self, rows: Ints) -> None:
+        """These rows came, went, or have other custom meta. An order with more to look at than there is, is dropped."""
+        most = 2 * self.ready.count + BLOCK
+        for key in [key for key, order in self.orders.items() if order.note(rows) > most]:
+            del self.orders[key]
+
+    def order(self, kind: type[OrderT], key: Hashable) -> OrderT:
+        """The order of that kind and key, made at first use; beyond MAX_ORDERS the least recently asked for goes."""
+        found = self.orders.pop((kind, key), None)
+        if not isinstance(found, kind):
+            found = kind()
+            found.note(self.ready.all())
+            if len(self.orders) >= MAX_ORDERS:
+                del self.orders[next(iter(self.orders))]
+        self.orders[kind, key] = found
+        return found
 
     def grouped(self, rows: Ints, numbers: Ints) -> None:
         """These rows got a group."""
@@ -165,5 +148,5 @@ class Supply:
         index = self.groups.get((by, n))
         if index is None:
             index = self.groups[by, n] = GroupIndex(by, n, rows, groups)
-            index.add(np.flatnonzero(self.ready.bits))
+            index.add(self.ready.all())
         return index

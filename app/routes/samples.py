@@ -4,10 +4,11 @@ from batchmeta.wire import replies
 from batchmeta.wire.requests import DeleteSamples, Insert, ListKeys, LookupKeys, PatchCustomMeta
 from core.operations import changes, produce, read
 from core.operations.delete import delete
+from core.where import some_where
 
 from .. import render
 from ..contract import Routes, invalid
-from ..convert import row_write, selector
+from ..convert import row_write, selector, where_in_query
 from ..incoming import Incoming, Reply
 
 routes = Routes("samples")
@@ -59,10 +60,14 @@ async def insert(call: Incoming, body: Insert) -> Reply:
 async def delete_samples(call: Incoming, body: DeleteSamples) -> Reply:
     """Delete samples at once: by index, by key, by group, or by what their keys begin with.
 
-    Unknown ones are skipped, so that sending it again is harmless; those of a pending clear are left to it. Whether
-    their bytes are gone is the caller's matter: a clear asks for that first.
+    Unknown ones are skipped, so that sending it again is harmless; those of a pending clear are left to it. With
+    `where` only those of them whose custom meta fulfils it; an empty list of conditions is refused. Whether their bytes
+    are gone is the caller's matter: a clear asks for that first.
     """
-    return await call.engine(delete, render.deleted_samples(call.partition_id), call.partition_id, selector(body))
+    where = some_where(body.where, "body.where")
+    return await call.engine(
+        delete, render.deleted_samples(call.partition_id), call.partition_id, selector(body), where
+    )
 
 
 @routes.route(
@@ -116,20 +121,23 @@ async def lookup_keys(call: Incoming, body: LookupKeys) -> Reply:
 async def list_keys(call: Incoming, query: ListKeys) -> Reply:
     """List keyed samples in index order, those whose key starts with `prefix`.
 
-    A sample's `revision` is that of its last change of key, group, schema, readiness, backend or custom meta.
+    A sample's `revision` is that of its last change of key, group, schema, readiness, backend or custom meta. `where`,
+    a JSON array of conditions, leaves those whose custom meta fulfils it; a page may then be short, or empty, and yet
+    have a `next_cursor`.
 
     With `since_revision` only what changed after it, in the order of the changes, and `removed`: keys that were listed
     and are not any more. `revision` is then the last one of which all is told: go on from there, or with the cursor;
     0 tells all that is there. With `wait_s` too, the answer comes once there is something to tell, or when the time is
     up. What was long ago may not be known any more: 410 `compacted`, begin anew with 0.
     """
+    where, prefix, limit = where_in_query(query.where), query.prefix or "", query.limit or 1000
     if query.since_revision is None:
         if query.wait_s is not None:
             raise invalid("query.wait_s", "needs since_revision: the one that you have seen")
         return await call.engine(
-            read.list_keys, render.key_list, call.partition_id, query.prefix or "", query.limit or 1000, query.cursor
-        )
-    asked = changes.Asked(query.since_revision, query.prefix or "", None, query.limit or 1000, query.cursor)
+            read.list_keys, render.key_list, call.partition_id, prefix, limit, query.cursor, where
+        )  # fmt: skip
+    asked = changes.Asked(query.since_revision, prefix, where, limit, query.cursor)
     if not query.wait_s:
         return await call.engine(changes.list_changes, render.key_changes, call.partition_id, asked)
     return await call.waiting_engine(

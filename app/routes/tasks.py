@@ -1,13 +1,15 @@
 """Tasks: named consumers, what they claim and what they have consumed."""
 
-import msgspec
+from collections.abc import Mapping
+from typing import Any
 
 from batchmeta.wire import replies
-from batchmeta.wire.requests import Claim, ConsumptionQuery, Empty, Sampler
+from batchmeta.wire.requests import Claim, ConsumptionQuery, Empty
 from core import samplers
 from core.intake import check_name
 from core.operations import claim as operations
 from core.operations import consumption, leases
+from core.where import where
 
 from .. import render
 from ..contract import Routes, invalid
@@ -57,6 +59,9 @@ async def claim(call: Incoming, body: Claim) -> Reply:
 
     With `ack: explicit` the rows are leased for `lease_s` (600) seconds instead: accept, release or reject them with
     the `token`, see *Ack*. What is not accepted in time goes out again; after `max_attempts` hand-outs it is dead.
+
+    `where` leaves only rows whose custom meta fulfils every condition: `{"path", "op", "value"}` with the ops `== != <
+    <= > >= in prefix exists`; of a group every member. Rows without that path, or with another type there, fail.
     """
     wanted = _wanted(call, body)
     if wanted.wait_s == 0:
@@ -89,16 +94,18 @@ async def explain(call: Incoming, body: Claim) -> Reply:
 def _wanted(call: Incoming, body: Claim) -> operations.Wanted:
     if body.worker is not None:
         check_name(body.worker, "body.worker")
+    sampler = _sampler(body.sampler)
     return operations.Wanted(
         task=call.task,
         fields=tuple(body.fields),
         most=body.batch_size,
-        least=body.min_batch_size or body.batch_size,
+        least=body.min_batch_size or sampler.least(body.batch_size),
         wait_s=body.wait_s or 0.0,
-        sampler=_sampler(body.sampler),
+        sampler=sampler,
         view=view(body, body.fields),
         lease_s=_lease_s(body),
         worker=body.worker,
+        where=where(body.where, "body.where"),
     )
 
 
@@ -113,11 +120,14 @@ def _lease_s(body: Claim) -> float | None:
 _DEFAULT = samplers.sampler("sequential", {})
 
 
-def _sampler(chosen: Sampler | None) -> samplers.Sampler:
+def _sampler(chosen: Mapping[str, Any] | None) -> samplers.Sampler:
     if chosen is None:
         return _DEFAULT
-    arguments = msgspec.to_builtins(chosen)
-    return samplers.sampler(arguments.pop("name"), arguments)
+    arguments = {name: value for name, value in chosen.items() if value is not None}
+    name = arguments.pop("name", None)
+    if not isinstance(name, str):
+        raise invalid("body.sampler.name", "must be the name of a sampler")
+    return samplers.sampler(name, arguments)
 
 
 @routes.route(

@@ -18,6 +18,7 @@ from ..parked import Parked
 from ..partition import Partition
 from ..samplers import Blocking, Sampler
 from ..supply import Supply
+from ..where import Where
 from .consumption import Counts, counts_of
 
 
@@ -34,6 +35,7 @@ class Wanted:
     view: View
     lease_s: float | None = None
     worker: str | None = None
+    where: Where | None = None
 
     def __post_init__(self) -> None:
         check_fields(self.fields, "body.fields")
@@ -104,13 +106,17 @@ def _enough(engine: Engine, partition_id: str, wanted: Wanted) -> int:
     """Rows that need not wait for more: a full batch, or the last ones of a sealed partition once all are ready."""
     partition = engine.find(partition_id)
     supply = _supply(partition, wanted)
-    if partition is None or supply is None or not partition.is_sealed:
+    if partition is None or supply is None:
         return wanted.most
-    return 1 if 0 < supply.ready.count == _open_rows(partition, wanted.task) < wanted.most else wanted.most
+    if partition.is_sealed and 0 < supply.ready.count == _open_rows(partition, supply, wanted.task) < wanted.most:
+        return 1
+    return wanted.sampler.enough(partition, supply, wanted.most)
 
 
-def _open_rows(partition: Partition, name: str) -> int:
-    """Live rows that are neither consumed, leased nor dead."""
+def _open_rows(partition: Partition, supply: Supply, name: str) -> int:
+    """Live rows that pass `where` and are neither consumed, leased nor dead."""
+    if supply.sieve is not None:
+        return supply.sieve.open.count
     task = partition.tasks.get(name)
     return partition.rows.live_count - (task.settled + task.leased if task else 0)
 
@@ -123,7 +129,7 @@ def _supply(partition: Partition | None, wanted: Wanted) -> Supply | None:
     """What the task can take; None while the partition or one of the fields is unknown."""
     if partition is None or not all(name in partition.fields for name in wanted.fields):
         return None
-    return partition.supply(wanted.task, tuple(sorted(set(wanted.fields))))
+    return partition.supply(wanted.task, tuple(sorted(set(wanted.fields))), wanted.where)
 
 
 def _take(partition: Partition, supply: Supply, wanted: Wanted, enough: int) -> Ints | None:
@@ -156,10 +162,10 @@ def _handed_out(engine: Engine, partition_id: str, wanted: Wanted, number: int, 
 
 def _refuse(engine: Engine, partition_id: str, wanted: Wanted) -> NotClaimed:
     partition = engine.find(partition_id)
-    blocking = explain(partition, wanted.task, wanted.fields, wanted.sampler)
+    supply = _supply(partition, wanted)
+    blocking = explain(partition, wanted.task, wanted.fields, wanted.sampler, supply)
     if partition is None:
         return NotClaimed(partition_id, 0, None, wanted.fields, 0, wanted.most, False, blocking)
-    supply = _supply(partition, wanted)
     nothing = partition.rows.global_index[:0]
     batch = describe(partition, nothing, nothing, wanted.view)
     ready = supply.ready.count if supply else 0
@@ -189,7 +195,7 @@ def explain_claim(engine: Engine, partition_id: str, wanted: Wanted) -> Explaine
         supply.ready.count if supply else 0,
         wanted.most,
         counts_of(partition, wanted.task) if partition else Counts(0, 0, 0, 0, False),
-        explain(partition, wanted.task, wanted.fields, wanted.sampler),
+        explain(partition, wanted.task, wanted.fields, wanted.sampler, supply),
     )
 
 

@@ -13,6 +13,7 @@ from ..errors import FieldNotFound
 from ..intake import check_fields
 from ..partition import Partition, known
 from ..selection import Selector, all_rows, cursor_for, require_all, select
+from ..where import Where
 
 KEY_CHUNK = 8192
 
@@ -123,28 +124,30 @@ def lookup_keys(engine: Engine, partition_id: str, indexes: list[int]) -> tuple[
 
 
 def list_keys(
-    engine: Engine, partition_id: str, prefix: str, limit: int, cursor: str | None
+    engine: Engine, partition_id: str, prefix: str, limit: int, cursor: str | None, where: Where | None = None
 ) -> tuple[Partition, list[KeyLine], str | None]:
-    """Keyed rows in index order whose key starts with `prefix`."""
+    """Keyed rows in index order whose key starts with `prefix`. A page looks through KEY_CHUNK rows for `where`."""
     partition = engine.get(partition_id)
     start = json_values([prefix])[0][:-1]
-    chunk = limit + 1 if not prefix else KEY_CHUNK
+    chunk = limit + 1 if not prefix and where is None else KEY_CHUNK
     found: list[KeyLine] = []
     while len(found) <= limit:
         page = all_rows(partition, chunk, cursor)
-        found += _key_lines(partition, page.rows, start)
+        found += _key_lines(partition, page.rows, start, where)
         cursor = page.next_cursor
-        if cursor is None:
+        if cursor is None or where is not None:
             break
-    more = cursor_for("i", found[limit].global_index) if len(found) > limit else None
+    more = cursor_for("i", found[limit].global_index) if len(found) > limit else cursor
     return partition, found[:limit], more
 
 
-def _key_lines(partition: Partition, rows: Ints, start: bytes) -> list[KeyLine]:
+def _key_lines(partition: Partition, rows: Ints, start: bytes, where: Where | None) -> list[KeyLine]:
     if partition.rows.keys is None:
         return []
     keys = partition.rows.keys[rows].tolist()
     at = rows[[i for i, key in enumerate(keys) if key.startswith(start)]]
+    if where is not None:
+        at = at[where.matches(partition.custom_meta_of(at))]
     columns = (
         partition.rows.keys[at].tolist(),
         partition.rows.global_index[at].tolist(),

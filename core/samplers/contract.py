@@ -21,7 +21,8 @@ class Blocking:
 
 class Sampler(Protocol):
     """1. Only rows of the supply, none twice, never more than asked. 2. Same supply and arguments, same rows.
-    3. `offers` is O(1) and never less than `take` could give.
+    3. `offers` costs no more than the rows that changed since it was last asked, and is never less than `take` could
+    give. `core.samplers.by_row` has the answers that most samplers share.
     """
 
     @property
@@ -29,13 +30,19 @@ class Sampler(Protocol):
         """Rows that are handed out together, side by side, and settle together; 1: each for itself."""
 
     def check(self, batch_size: int) -> None:
-        """Raises Invalid where `batch_size` cannot be served."""
+        """Raises Invalid where `batch_size` cannot be served, or an argument cannot be meant."""
+
+    def least(self, batch_size: int) -> int:
+        """What `min_batch_size` is where a claim leaves it out."""
 
     def offers(self, partition: Partition, supply: Supply) -> int:
         """Rows that could go out now."""
 
+    def enough(self, partition: Partition, supply: Supply, most: int) -> int:
+        """Rows for which a claim of `most` need not wait any longer."""
+
     def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
         """Row numbers of up to `most` rows, in the order they are handed out."""
 
-    def blocking(self, partition: Partition) -> list[Blocking]:
-        """What this sampler holds back that `sequential` would not."""
+    def blocking(self, partition: Partition, supply: Supply | None) -> list[Blocking]:
+        """What this sampler holds back that `sequential` would not; no supply while a field is unknown."""

@@ -30,6 +30,10 @@ class GrpoGroup(Struct, frozen=True, forbid_unknown_fields=True):
                 "body.batch_size", f"must be a multiple of n_samples_per_prompt={self.n_samples_per_prompt}"
             )
 
+    def least(self, batch_size: int) -> int:
+        """A full batch."""
+        return batch_size
+
     def _index(self, partition: Partition, supply: Supply) -> GroupIndex:
         return supply.by_group(self.group_by, self.n_samples_per_prompt, partition.rows, partition.groups)
 
@@ -37,11 +41,15 @@ class GrpoGroup(Struct, frozen=True, forbid_unknown_fields=True):
         """Rows of whole groups."""
         return self._index(partition, supply).whole.count * self.n_samples_per_prompt
 
+    def enough(self, partition: Partition, supply: Supply, most: int) -> int:
+        """A full batch."""
+        return most
+
     def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
         """Group after group, rows ascending within each."""
         return self._index(partition, supply).take(most // self.n_samples_per_prompt)
 
-    def blocking(self, partition: Partition) -> list[Blocking]:
+    def blocking(self, partition: Partition, supply: Supply | None) -> list[Blocking]:
         """Groups with too few or too many live rows."""
         if self.group_by == "position":
             return self._open_window(partition)

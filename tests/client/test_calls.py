@@ -200,6 +200,20 @@ SENT: list[tuple[Run, str, str, Any, dict[str, Any]]] = [
         {**HEAD, "clear_id": "x9", "state": "aborted", "count": 2, "age_s": 1.5},
     ),
     (
+        lambda c: c.keys("p", "a", where=[{"path": "n", "op": ">", "value": 1}]),
+        "GET",
+        "/v1/partitions/p/keys?prefix=a&where=%5B%7B%22path%22%3A%22n%22%2C%22op%22%3A%22%3E%22%2C%22value%22%3A1%7D%5D",
+        None,
+        {**HEAD, "keys": [], "next_cursor": None},
+    ),
+    (
+        lambda c: c.delete("p", keys=["a"], where=[requests.Condition(path=["a.b"], op="exists")]),
+        "POST",
+        "/v1/partitions/p/samples/delete",
+        {"keys": ["a"], "where": [{"path": ["a.b"], "op": "exists"}]},
+        {**HEAD, "cleared": 1, "skipped_clearing": []},
+    ),
+    (
         lambda c: c.delete("p", global_indexes=[1]),
         "POST",
         "/v1/partitions/p/samples/delete",
@@ -218,6 +232,20 @@ SENT: list[tuple[Run, str, str, Any, dict[str, Any]]] = [
         "POST",
         "/v1/partitions/p/tasks/t/claims",
         {"fields": ["x"], "batch_size": 2, "sampler": {"name": "grpo_group", "n_samples_per_prompt": 2}},
+        NONE_CLAIMED,
+    ),
+    (
+        lambda c: c.claim(
+            "p", "t", ["x"], 2, sampler={"name": "mine", "far": [1]}, where=({"path": "n", "op": "exists"},)
+        ),
+        "POST",
+        "/v1/partitions/p/tasks/t/claims",
+        {
+            "fields": ["x"],
+            "batch_size": 2,
+            "sampler": {"name": "mine", "far": [1]},
+            "where": [{"path": "n", "op": "exists"}],
+        },
         NONE_CLAIMED,
     ),
     (
@@ -345,6 +373,7 @@ UNSENDABLE: list[tuple[Run, type[Exception], str]] = [
     (lambda c: c.claim("p", "t", "input_ids", 1), TypeError, "'input_ids'"),
     (lambda c: c.production("p", "x"), TypeError, "'x'"),
     (lambda c: c.read("p", group_ids="abc"), TypeError, "'abc'"),
+    (lambda c: c.delete("p", keys=["a"], where={"path": "n", "op": "exists"}), TypeError, "a list of conditions"),  # type: ignore[arg-type]
 ]
 
 

@@ -35,6 +35,7 @@ from batchmeta import (
     SampleClearing,
 )
 from batchmeta.connection import fastest_transport
+from batchmeta.wire import requests
 
 OBJECT = {"kind": "object"}
 QUICK = Retries(first_s=0.001)
@@ -207,6 +208,21 @@ def test_groups_are_handed_out_whole(client: Client, name: str) -> None:
     assert batch.keys == ["0_0", "0_1"]
     with pytest.raises(InvalidRequest):
         client.claim(name, "actor", ["x"], 3, sampler=whole)
+
+
+def test_where_and_weights_choose_the_rows(client: Client, name: str) -> None:
+    metas = [{"version": version, "len": length} for version, length in ((7, 90), (8, 50), (9, 40), (9, 70))]
+    client.produce(name, {"x": OBJECT}, keys=list("abcd"), create=True, custom_meta=metas)
+    fresh = [{"path": "version", "op": ">=", "value": 8}]
+    assert client.explain(name, "actor", ["x"], 9, where=fresh).ready == 3
+    budget = {"name": "token_budget", "weight": "len", "budget": 100}
+    assert client.claim(name, "actor", ["x"], 9, sampler=budget, where=fresh).batch.keys == ["b", "c"]
+    heavy = requests.Sampler(name="priority", weight="len")
+    assert client.claim(name, "critic", ["x"], 2, sampler=heavy).batch.keys == ["a", "d"]
+    assert [line.key for line in client.keys(name, where=fresh)] == ["b", "c", "d"]
+    assert client.delete(name, keys=list("abcd"), where=fresh).cleared == 3
+    with pytest.raises(InvalidRequest):
+        client.delete(name, keys=["a"], where=[])
 
 
 @pytest.mark.asyncio

@@ -3,6 +3,7 @@
 States are drawn: rows in groups, some ready, some consumed, some cleared, another partition's between them.
 """
 
+import json
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,15 +14,22 @@ from hypothesis import strategies as st
 from core.batch import View
 from core.engine import Engine
 from core.operations.claim import Claimed, Wanted, claim_now
+from core.operations.consumption import reset_consumption
 from core.operations.delete import delete
 from core.operations.partitions import put_partition
+from core.operations.produce import RowWrite, patch_custom_meta
 from core.partition import Partition
 from core.samplers import Sampler, sampler
 from core.selection import Selector
 from core.supply import Supply
 from tests.core.world import TENSOR, add, new_engine, write
 
-ROW = st.tuples(st.sampled_from(["a", "b", "c", None]), st.sampled_from(["idle", "ready", "consumed", "cleared"]))
+WEIGHTS = (None, "7", True, 0, 1, 2.5, 2.5, -1, 10)
+ROW = st.tuples(
+    st.sampled_from(["a", "b", "c", None]),
+    st.sampled_from(["idle", "ready", "ready", "consumed", "cleared"]),
+    st.sampled_from(WEIGHTS),
+)
 ROWS = st.lists(ROW, max_size=24)
 
 # One suite, many subclasses: that is the point of it, and without a database nothing is replayed across them.
@@ -41,6 +49,7 @@ class State:
     engine: Engine
     free: set[int]
     groups: dict[int, str | None]
+    weights: dict[int, Any]
 
     @property
     def partition(self) -> Partition:
@@ -51,14 +60,16 @@ class State:
         return self.partition.supply("t", ("f",))
 
 
-def build(rows: list[tuple[str | None, str]]) -> State:
+def build(rows: list[tuple[str | None, str, Any]]) -> State:
     """Rows of `p` interleaved with rows of another partition."""
     engine = new_engine()
     put_partition(engine, "p", None, None, None, {"f": TENSOR})
     indexes: dict[int, tuple[str | None, str]] = {}
     add(engine, "p", 1)
-    for group, fate in rows:
-        indexes[add(engine, "p", 1, group_ids=[group])[0]] = (group, fate)
+    weights: dict[int, Any] = {}
+    for group, fate, weight in rows:
+        index = add(engine, "p", 1, group_ids=[group], custom_meta=[meta_of(weight)])[0]
+        indexes[index], weights[index] = (group, fate), weight
         add(engine, "other", 1, group_ids=["a"])
     consumed = [index for index, (_, fate) in indexes.items() if fate == "consumed"]
     if consumed:
@@ -67,7 +78,26 @@ def build(rows: list[tuple[str | None, str]]) -> State:
     write(engine, "p", [index for index, (_, fate) in indexes.items() if fate in ("ready", "cleared")], ["f"])
     delete(engine, "p", Selector(indexes=[index for index, (_, fate) in indexes.items() if fate == "cleared"]))
     free = {index for index, (_, fate) in indexes.items() if fate == "ready"}
-    return State(engine, free, {index: group for index, (group, fate) in indexes.items() if fate != "cleared"})
+    groups = {index: group for index, (group, fate) in indexes.items() if fate != "cleared"}
+    return State(engine, free, groups, weights)
+
+
+def meta_of(weight: Any) -> bytes:
+    """Custom meta whose `n.w` is the weight, or that has none."""
+    return json.dumps({} if weight is None else {"n": {"w": weight}}).encode()
+
+
+def change(state: State, weights: list[Any]) -> None:
+    """Other weights, new rows, one row less, and the task anew every other time."""
+    rows = state.partition.rows.after(-1, len(weights))
+    indexes = state.partition.rows.global_index[rows].tolist()
+    patches = [meta_of(weight) for weight, _ in zip(weights, indexes, strict=False)]
+    patch_custom_meta(state.engine, "p", RowWrite(indexes, custom_meta=patches))
+    new = add(state.engine, "p", 3, group_ids=["d", "d", "a"], custom_meta=[meta_of(weight) for weight in weights[:3]])
+    write(state.engine, "p", new, ["f"])
+    delete(state.engine, "p", Selector(indexes=indexes[1:2]))
+    if len(indexes) % 2:
+        reset_consumption(state.engine, "p", "t")
 
 
 class SamplerContract:
@@ -100,6 +130,26 @@ class SamplerContract:
         state = build(rows)
         assert self.taken(state, batches * self.step) == self.taken(state, batches * self.step)
         assert state.supply.ready.count == len(state.free)
+
+    @each_state
+    @given(ROWS, st.integers(1, 4))
+    def test_the_same_rows_and_arguments_give_the_same_wherever_they_are(self, rows: list[Any], batches: int) -> None:
+        assert self.taken(build(rows), batches * self.step) == self.taken(build(rows), batches * self.step)
+
+    @each_state
+    @given(ROWS, st.lists(st.sampled_from(WEIGHTS), min_size=24, max_size=24))
+    def test_what_is_kept_through_changes_is_what_would_be_built_anew(
+        self, rows: list[Any], weights: list[Any]
+    ) -> None:
+        state = build(rows)
+        least = Wanted("t", ("f",), 2 * self.step, self.step, 0, self.sampler, View())
+        for round_ in range(2):
+            self.taken(state, self.step)
+            change(state, weights)
+            kept = [self.taken(state, most * self.step) for most in (1, 3, 24)]
+            state.partition.supplies.clear()
+            assert kept == [self.taken(state, most * self.step) for most in (1, 3, 24)], round_
+            claim_now(state.engine, "p", least)
 
     @each_state
     @given(ROWS)

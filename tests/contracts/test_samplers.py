@@ -3,14 +3,16 @@
 from collections import Counter
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from core.errors import Invalid
 from core.samplers import SAMPLERS, sampler
+from core.samplers.random import _GAMMA, _mixed, place
 from tests.core.world import add, new_engine, write
 
-from .sampler_suite import ROWS, SamplerContract, build
+from .sampler_suite import ROWS, SamplerContract, State, build
 
 
 class TestSequential(SamplerContract):
@@ -63,9 +65,96 @@ class TestGrpoGroupByPosition(SamplerContract):
         assert self.taken(state, 48) == [index for window in whole for index in window]
 
 
+class TestLifo(SamplerContract):
+    name: ClassVar[str] = "lifo"
+    arguments: ClassVar[dict[str, Any]] = {}
+
+    @settings(max_examples=60, derandomize=True, deadline=None)
+    @given(ROWS)
+    def test_highest_indexes_first(self, rows: list[Any]) -> None:
+        state = build(rows)
+        assert self.taken(state, 5) == sorted(state.free, reverse=True)[:5]
+
+
+class TestPriority(SamplerContract):
+    name: ClassVar[str] = "priority"
+    arguments: ClassVar[dict[str, Any]] = {"weight": "n.w"}
+
+    @settings(max_examples=60, derandomize=True, deadline=None)
+    @given(ROWS)
+    def test_heaviest_first_equal_ones_by_index_and_none_without_a_weight(self, rows: list[Any]) -> None:
+        state = build(rows)
+        weighed = weights_of(state)
+        assert self.taken(state, 24) == sorted(weighed, key=lambda index: (-weighed[index], index))
+        missing = state.free - set(weighed)
+        found = self.sampler.blocking(state.partition, state.supply)
+        expected = [("weight-missing", len(missing), tuple(sorted(missing)[:10]))] if missing else []
+        assert [(b.reason, b.count, b.global_indexes) for b in found] == expected
+
+
+class TestRandom(SamplerContract):
+    name: ClassVar[str] = "random"
+    arguments: ClassVar[dict[str, Any]] = {"seed": 3}
+
+    @settings(max_examples=60, derandomize=True, deadline=None)
+    @given(ROWS)
+    def test_every_row_goes_out_and_its_place_depends_on_seed_and_index_alone(self, rows: list[Any]) -> None:
+        state = build(rows)
+        order = np.argsort(place(3, np.arange(200))).tolist()
+        assert self.taken(state, 24) == [index for index in order if index in state.free]
+
+
+class TestTokenBudget(SamplerContract):
+    name: ClassVar[str] = "token_budget"
+    arguments: ClassVar[dict[str, Any]] = {"weight": ["n", "w"], "budget": 3.5}
+
+    @settings(max_examples=60, derandomize=True, deadline=None)
+    @given(ROWS)
+    def test_lowest_first_while_they_fit(self, rows: list[Any]) -> None:
+        state = build(rows)
+        assert self.taken(state, 4) == within(weights_of(state), 3.5, 4)
+
+
+def weights_of(state: State) -> dict[int, float]:
+    """By definition: the free rows that have a number, in index order."""
+    numbers = {index: state.weights[index] for index in sorted(state.free)}
+    return {index: w for index, w in numbers.items() if isinstance(w, int | float) and not isinstance(w, bool)}
+
+
+def within(weights: dict[int, float], budget: float, most: int) -> list[int]:
+    taken: list[int] = []
+    spent = 0.0
+    for index, weight in list(weights.items())[:most]:
+        if taken and spent + weight > budget:
+            break
+        taken.append(index)
+        spent += weight
+        if spent > budget:
+            break
+    return taken
+
+
+HELD = (TestSequential, TestGrpoGroup, TestGrpoGroupByPosition, TestLifo, TestPriority, TestRandom, TestTokenBudget)
+
+
 def test_every_sampler_is_held_to_the_suite() -> None:
-    held = {kind.name for kind in (TestSequential, TestGrpoGroup, TestGrpoGroupByPosition)}
-    assert held == set(SAMPLERS)
+    assert {kind.name for kind in HELD} == set(SAMPLERS)
+
+
+def test_different_seeds_shuffle_differently_and_no_two_rows_share_a_place() -> None:
+    indexes = np.arange(10_000)
+    first, second = place(0, indexes), place(1, indexes)
+    assert len(np.unique(np.concatenate([first, second]))) == 20_000
+    assert np.argsort(first).tolist()[:50] != np.argsort(second).tolist()[:50]
+    low = place(7, indexes) < np.uint64(2**63)
+    assert 4_800 < np.count_nonzero(low) < 5_200
+
+
+def test_the_shuffle_is_splitmix64() -> None:
+    """The first outputs of the reference implementation (prng.di.unimi.it/splitmix64.c) for the state 1234567."""
+    assert _mixed(np.uint64(1234567) + np.arange(1, 4, dtype=np.uint64) * _GAMMA).tolist() == [
+        6457827717110365317, 3203168211198807973, 9817491932198370423,
+    ]  # fmt: skip
 
 
 def test_a_batch_that_is_no_multiple_of_the_group_is_refused() -> None:
@@ -86,7 +175,7 @@ def test_groups_too_small_and_too_large_are_named() -> None:
     engine = new_engine()
     rows = add(engine, "p", 4, group_ids=["small", "large", "large", "large"])
     write(engine, "p", rows, ["f"])
-    found = sampler("grpo_group", {"n_samples_per_prompt": 2}).blocking(engine.partitions["p"])
+    found = sampler("grpo_group", {"n_samples_per_prompt": 2}).blocking(engine.partitions["p"], None)
     assert [(b.reason, b.count, b.group_ids) for b in found] == [
         ("group-incomplete", 1, (b'"small"',)),
         ("group-oversized", 3, (b'"large"',)),
@@ -107,8 +196,8 @@ def test_the_last_window_is_named_while_rows_of_it_are_still_to_come() -> None:
     engine = new_engine()
     rows = add(engine, "p", 5)
     by_position = sampler("grpo_group", {"n_samples_per_prompt": 3, "group_by": "position"})
-    (open_window,) = by_position.blocking(engine.partitions["p"])
+    (open_window,) = by_position.blocking(engine.partitions["p"], None)
     assert (open_window.reason, open_window.count) == ("group-incomplete", 2)
     assert open_window.global_indexes == tuple(rows[3:])
     add(engine, "p", 1)
-    assert by_position.blocking(engine.partitions["p"]) == []
+    assert by_position.blocking(engine.partitions["p"], None) == []

@@ -105,3 +105,10 @@ def test_a_weight_is_a_number_or_nothing() -> None:
     expected = [8.0, 2.5, np.nan, np.nan, np.nan, 2.0**64, np.nan, 8.0]
     assert np.array_equal(found, expected, equal_nan=True)
     assert weight(["deep", "n"], "x").of([CELL]).tolist() == [-1.0]
+
+
+def test_many_equal_cells_have_the_same_answer() -> None:
+    newer = parsed(("n", ">", 3))
+    cells = [b'{"n":8}', b'{"n":1}'] * 100 + [b'{"n":9}', b"{}"]
+    assert newer.matches(cells).tolist() == [True, False] * 100 + [True, False]
+    assert weight("n", "x").of(cells)[-3:-1].tolist() == [1.0, 9.0]

@@ -104,6 +104,19 @@ def group_list(given: Iterable[str | int] | None) -> list[str | int] | None:
     return None if given is None else list(given)
 
 
+def conditions(given: Iterable[requests.Condition | Mapping[str, Any]] | None) -> list[requests.Condition] | None:
+    """A list of conditions. TypeError for a single one, which is a mapping of its members."""
+    if isinstance(given, Mapping | requests.Condition | str):
+        raise TypeError(f"a list of conditions is wanted, not {given!r}")
+    return None if given is None else cast("list[requests.Condition]", list(given))
+
+
+def conditions_text(given: Iterable[requests.Condition | Mapping[str, Any]] | None) -> str | None:
+    """The same as JSON, for a query."""
+    listed = conditions(given)
+    return None if listed is None else _encoder.encode(listed).decode()
+
+
 def wire_schema(schemas: Mapping[str, Any]) -> dict[str, Any]:
     """Field schemas as they are written: those of a batch in their wire form, all others as they are."""
     return {name: part.to_wire() if isinstance(part, FieldSchema) else part for name, part in schemas.items()}

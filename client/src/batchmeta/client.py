@@ -275,10 +275,12 @@ class Client(BlockingBase):
         keys: Iterable[str] | None = None,
         group_ids: Iterable[str | int] | None = None,
         key_prefix: str | None = None,
+        where: Iterable[requests.Condition | Mapping[str, Any]] | None = None,
         idempotency_key: str | None = None,
     ) -> replies.DeletedSamples:
         """Remove rows at once, by one of the selectors; unknown ones are skipped, `cleared` counts the others.
 
+        `where`: only those of them whose custom meta fulfils every condition, as in `claim`; InvalidRequest for none.
         Rows of a pending clear are left to it, and told in `skipped_clearing`. Raises PartitionCleared.
         """
         return self._run(
@@ -288,6 +290,7 @@ class Client(BlockingBase):
                 keys=keys,
                 group_ids=group_ids,
                 key_prefix=key_prefix,
+                where=where,
                 idempotency_key=idempotency_key,
             )
         )
@@ -369,12 +372,20 @@ class Client(BlockingBase):
         """
         return self._run(self._aio.lookup_keys(partition_id, global_indexes))
 
-    def keys(self, partition_id: str, prefix: str | None = None) -> list[KeyLine]:
+    def keys(
+        self,
+        partition_id: str,
+        prefix: str | None = None,
+        *,
+        where: Iterable[requests.Condition | Mapping[str, Any]] | None = None,
+    ) -> list[KeyLine]:
         """All keyed rows (whose key begins with `prefix`) with their custom meta. Pages are joined.
+
+        `where`: only those whose custom meta fulfils every condition, as in `claim`.
 
         Raises PartitionNotFound, PartitionCleared.
         """
-        return self._run(self._aio.keys(partition_id, prefix))
+        return self._run(self._aio.keys(partition_id, prefix, where=where))
 
     def key_changes(
         self,
@@ -382,15 +393,18 @@ class Client(BlockingBase):
         since_revision: int,
         *,
         prefix: str | None = None,
+        where: Iterable[requests.Condition | Mapping[str, Any]] | None = None,
         wait_s: float = 0.0,
     ) -> KeyChanges:
         """What changed after a revision (0: all there is), among the keys that begin with `prefix`. Pages are joined.
+
+        `where`: only rows whose custom meta fulfils every condition; one that no longer does is in `removed`.
 
         Waits up to `wait_s` (0 to 60 seconds) for a change. Go on from the `revision` of the answer. Raises Compacted
         when what left since then is not known any more: forget what you know, and begin anew with 0. Raises
         PartitionNotFound, PartitionCleared, also while it waits.
         """
-        return self._run(self._aio.key_changes(partition_id, since_revision, prefix=prefix, wait_s=wait_s))
+        return self._run(self._aio.key_changes(partition_id, since_revision, prefix=prefix, where=where, wait_s=wait_s))
 
     def claim(
         self,
@@ -402,6 +416,7 @@ class Client(BlockingBase):
         min_batch_size: int | None = None,
         wait_s: float = 0.0,
         sampler: requests.Sampler | Mapping[str, Any] | None = None,
+        where: Iterable[requests.Condition | Mapping[str, Any]] | None = None,
         include: Iterable[Include] | None = None,
         compact: bool = False,
         expand: bool = False,
@@ -415,7 +430,9 @@ class Client(BlockingBase):
 
         Waits up to `wait_s` (0 to 60 seconds) for `batch_size` rows, on top of the timeout; then `min_batch_size`
         are enough. `sampler`: `{"name": "sequential"}`, or e.g. `{"name": "grpo_group", "n_samples_per_prompt": 8}`
-        for whole groups. The partition need not exist yet. Raises PartitionCleared, InvalidRequest, TooManyWaiting.
+        for whole groups. `where`: only rows whose custom meta fulfils every condition, e.g. `[{"path": "version",
+        "op": ">=", "value": 8}]`, of a group every member. The partition need not exist yet. Raises PartitionCleared,
+        InvalidRequest, TooManyWaiting.
         Sent again, it gets the batch that was handed out, or its place among those who wait. After ConnectionLost a
         batch may have been handed out to nobody: claim again with the same `idempotency_key`, if it was yours.
         """
@@ -428,6 +445,7 @@ class Client(BlockingBase):
                 min_batch_size=min_batch_size,
                 wait_s=wait_s,
                 sampler=sampler,
+                where=where,
                 include=include,
                 compact=compact,
                 expand=expand,
@@ -445,9 +463,10 @@ class Client(BlockingBase):
         batch_size: int,
         *,
         sampler: requests.Sampler | Mapping[str, Any] | None = None,
+        where: Iterable[requests.Condition | Mapping[str, Any]] | None = None,
     ) -> replies.Explained:
         """What a claim would find and what is `blocking`; changes nothing. Raises PartitionCleared, InvalidRequest."""
-        return self._run(self._aio.explain(partition_id, task, fields, batch_size, sampler=sampler))
+        return self._run(self._aio.explain(partition_id, task, fields, batch_size, sampler=sampler, where=where))
 
     def consumption(self, partition_id: str, task: str, *, counts_only: bool = False) -> Consumption:
         """How far a task is, row by row unless `counts_only`. Pages are joined; the counts are the last page's.

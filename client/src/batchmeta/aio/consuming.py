@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from msgspec import UNSET
 
-from ..calls import Call, change, encode, names, query, route
+from ..calls import Call, change, conditions, encode, names, query, route
 from ..columns import INTS
 from ..values import Claim, Consumption
 from ..wire import replies, requests
@@ -26,6 +26,7 @@ class ConsumingCalls(Base):
         min_batch_size: int | None = None,
         wait_s: float = 0.0,
         sampler: requests.Sampler | Mapping[str, Any] | None = None,
+        where: Iterable[requests.Condition | Mapping[str, Any]] | None = None,
         include: Iterable[Include] | None = None,
         compact: bool = False,
         expand: bool = False,
@@ -39,7 +40,9 @@ class ConsumingCalls(Base):
 
         Waits up to `wait_s` (0 to 60 seconds) for `batch_size` rows, on top of the timeout; then `min_batch_size`
         are enough. `sampler`: `{"name": "sequential"}`, or e.g. `{"name": "grpo_group", "n_samples_per_prompt": 8}`
-        for whole groups. The partition need not exist yet. Raises PartitionCleared, InvalidRequest, TooManyWaiting.
+        for whole groups. `where`: only rows whose custom meta fulfils every condition, e.g. `[{"path": "version",
+        "op": ">=", "value": 8}]`, of a group every member. The partition need not exist yet. Raises PartitionCleared,
+        InvalidRequest, TooManyWaiting.
         Sent again, it gets the batch that was handed out, or its place among those who wait. After ConnectionLost a
         batch may have been handed out to nobody: claim again with the same `idempotency_key`, if it was yours.
         """
@@ -48,7 +51,8 @@ class ConsumingCalls(Base):
             batch_size=batch_size,
             min_batch_size=min_batch_size,
             wait_s=wait_s or None,
-            sampler=cast("requests.Sampler | None", sampler),
+            sampler=cast("dict[str, Any] | None", sampler),
+            where=conditions(where),
             include=None if include is None else list(include),
             compact=compact or None,
             expand=expand or None,
@@ -70,10 +74,14 @@ class ConsumingCalls(Base):
         batch_size: int,
         *,
         sampler: requests.Sampler | Mapping[str, Any] | None = None,
+        where: Iterable[requests.Condition | Mapping[str, Any]] | None = None,
     ) -> replies.Explained:
         """What a claim would find and what is `blocking`; changes nothing. Raises PartitionCleared, InvalidRequest."""
         body = requests.Claim(
-            fields=names(fields), batch_size=batch_size, sampler=cast("requests.Sampler | None", sampler)
+            fields=names(fields),
+            batch_size=batch_size,
+            sampler=cast("dict[str, Any] | None", sampler),
+            where=conditions(where),
         )
         path = route("partitions", partition_id, "tasks", task, "explain")
         return await self._answer(Call("POST", path, body=encode(body)), replies.Explained)

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from ..calls import names
+from ..calls import conditions, names
 from ..connection import Connection, Patient
 from ..values import Claim
 from ..wire import requests
@@ -62,6 +62,7 @@ class ClaimLoops(ConsumingCalls, LeaseCalls):
         min_batch_size: int | None = None,
         wait_s: float = 30.0,
         sampler: requests.Sampler | Mapping[str, Any] | SamplerOf | None = None,
+        where: Iterable[requests.Condition | Mapping[str, Any]] | None = None,
         include: Iterable[Include] | None = None,
         compact: bool = False,
         expand: bool = False,
@@ -87,6 +88,7 @@ class ClaimLoops(ConsumingCalls, LeaseCalls):
         if not wait_s > 0:
             raise ValueError("wait_s must be more than 0: the loop waits for its batches")
         asked = names(fields)
+        passing = conditions(where)
         included = None if include is None else list(include)
         calls = _Calls(Patient(self._connection))
 
@@ -99,6 +101,7 @@ class ClaimLoops(ConsumingCalls, LeaseCalls):
                 min_batch_size=min_batch_size,
                 wait_s=wait_s,
                 sampler=sampler(number) if callable(sampler) else sampler,
+                where=passing,
                 include=included,
                 compact=compact,
                 expand=expand,

@@ -1,6 +1,6 @@
 """Calls that read rows and change nothing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +8,7 @@ import msgspec
 
 from ..algebra import keep_fields
 from ..batch import BatchMeta
-from ..calls import Call, encode, group_list, indexes, names, query, route
+from ..calls import Call, conditions_text, encode, group_list, indexes, names, query, route
 from ..columns import INTS, VALUES, Column, joined
 from ..values import BackendMeta, KeyChanges, KeyLine, ProductionStatus
 from ..wire import replies, requests
@@ -134,15 +134,23 @@ class ReadingCalls(Base):
         call = Call("POST", route("partitions", partition_id, "keys", "lookup"), body=encode(body))
         return (await self._answer(call, replies.FoundKeys)).keys
 
-    async def keys(self, partition_id: str, prefix: str | None = None) -> list[KeyLine]:
+    async def keys(
+        self,
+        partition_id: str,
+        prefix: str | None = None,
+        *,
+        where: Iterable[requests.Condition | Mapping[str, Any]] | None = None,
+    ) -> list[KeyLine]:
         """All keyed rows (whose key begins with `prefix`) with their custom meta. Pages are joined.
+
+        `where`: only those whose custom meta fulfils every condition, as in `claim`.
 
         Raises PartitionNotFound, PartitionCleared.
         """
         path = route("partitions", partition_id, "keys")
 
         async def fetch(cursor: str | None) -> replies.KeyList:
-            asked = query(requests.ListKeys(prefix=prefix, cursor=cursor))
+            asked = query(requests.ListKeys(prefix=prefix, cursor=cursor, where=conditions_text(where)))
             return await self._answer(Call("GET", path, query=asked), replies.KeyList)
 
         found = await pages(fetch, lambda page: page.next_cursor)
@@ -154,16 +162,19 @@ class ReadingCalls(Base):
         since_revision: int,
         *,
         prefix: str | None = None,
+        where: Iterable[requests.Condition | Mapping[str, Any]] | None = None,
         wait_s: float = 0.0,
     ) -> KeyChanges:
         """What changed after a revision (0: all there is), among the keys that begin with `prefix`. Pages are joined.
+
+        `where`: only rows whose custom meta fulfils every condition; one that no longer does is in `removed`.
 
         Waits up to `wait_s` (0 to 60 seconds) for a change. Go on from the `revision` of the answer. Raises Compacted
         when what left since then is not known any more: forget what you know, and begin anew with 0. Raises
         PartitionNotFound, PartitionCleared, also while it waits.
         """
         path = route("partitions", partition_id, "keys")
-        asked = requests.ListKeys(prefix=prefix, since_revision=since_revision)
+        asked = requests.ListKeys(prefix=prefix, since_revision=since_revision, where=conditions_text(where))
 
         async def fetch(cursor: str | None) -> replies.KeyList:
             page = msgspec.structs.replace(asked, cursor=cursor, wait_s=wait_s or None if cursor is None else None)

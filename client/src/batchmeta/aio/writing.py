@@ -6,7 +6,7 @@ from typing import Any, Literal, cast
 from msgspec import UNSET
 
 from ..batch import BatchMeta
-from ..calls import change, encode, group_list, indexes, names, route, wire_schema
+from ..calls import change, conditions, encode, group_list, indexes, names, route, wire_schema
 from ..schema import FieldSchema
 from ..values import PatchedBackendMeta, Produced
 from ..wire import replies, requests
@@ -165,10 +165,12 @@ class WritingCalls(Base):
         keys: Iterable[str] | None = None,
         group_ids: Iterable[str | int] | None = None,
         key_prefix: str | None = None,
+        where: Iterable[requests.Condition | Mapping[str, Any]] | None = None,
         idempotency_key: str | None = None,
     ) -> replies.DeletedSamples:
         """Remove rows at once, by one of the selectors; unknown ones are skipped, `cleared` counts the others.
 
+        `where`: only those of them whose custom meta fulfils every condition, as in `claim`; InvalidRequest for none.
         Rows of a pending clear are left to it, and told in `skipped_clearing`. Raises PartitionCleared.
         """
         body = requests.DeleteSamples(
@@ -176,6 +178,7 @@ class WritingCalls(Base):
             keys=names(keys),
             group_ids=group_list(group_ids),
             key_prefix=key_prefix,
+            where=conditions(where),
         )
         call = change(
             "POST", route("partitions", partition_id, "samples", "delete"), idempotency_key, body=encode(body)

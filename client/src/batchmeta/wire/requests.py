@@ -4,9 +4,9 @@
 `key_prefix`.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, json
 
 from .types import (
     MAX_ROWS,
@@ -202,6 +202,7 @@ class DeleteSamples(Request, frozen=True):
     keys: Keys | None = None
     group_ids: GroupList | None = None
     key_prefix: Key | None = None
+    where: Where | None = None
 
 
 class PlanClear(Request, frozen=True):
@@ -223,6 +224,21 @@ class Sampler(Request, frozen=True):
     name: Annotated[str, Meta(min_length=1, max_length=200)]
     n_samples_per_prompt: Rows | None = None
     group_by: Literal["group_id", "position"] | None = None
+    weight: Path | None = None
+    budget: Annotated[float, Meta(gt=0)] | None = None
+    seed: Count | None = None
+
+
+# An operator's own sampler takes arguments that are not known here; each sampler checks its own.
+_SAMPLER = json.schema(Sampler)["$defs"]["Sampler"]
+SamplerArguments = Annotated[
+    dict[str, Any],
+    Meta(
+        max_length=64,
+        description="a sampler's name with its arguments beside it; an operator's own sampler has others",
+        extra_json_schema={"properties": _SAMPLER["properties"], "required": _SAMPLER["required"]},
+    ),
+]
 
 
 class Claim(Request, frozen=True):
@@ -232,10 +248,11 @@ class Claim(Request, frozen=True):
     batch_size: Rows
     min_batch_size: Rows | None = None
     wait_s: Wait | None = None
-    sampler: Sampler | None = None
+    sampler: SamplerArguments | None = None
     include: list[Include] | None = None
     expand: bool | None = None
     compact: bool | None = None
+    where: Where | None = None
     ack: Literal["on_dispatch", "explicit"] | None = None
     lease_s: LeaseSeconds | None = None
     worker: Name | None = None
@@ -327,13 +344,17 @@ class ClearQuery(Request, frozen=True):
 
 
 class ListKeys(Request, frozen=True):
-    """`since_revision`: only what changed after it, in revision order; `wait_s` only with it: until something did."""
+    """`since_revision`: only what changed after it, in revision order; `wait_s` only with it: until something did.
+
+    `where` is the JSON of a list of conditions.
+    """
 
     prefix: str | None = None
     limit: PageSize | None = None
     cursor: Cursor | None = None
     since_revision: Count | None = None
     wait_s: Wait | None = None
+    where: Annotated[str, Meta(max_length=1_048_576, description="JSON: an array of conditions")] | None = None
 
 
 class ConsumptionQuery(Request, frozen=True):

@@ -1,0 +1,75 @@
+"""What samplers share that hand out each row for itself: the usual answers, and those of samplers that go by a weight.
+
+A sampler is a frozen Struct: its members are the arguments that a claim gives beside the name.
+"""
+
+from msgspec import Struct
+
+from ..arrays import Ints
+from ..orders import Order
+from ..partition import Partition
+from ..supply import Supply
+from ..where import Floats, Weight, weight
+from .contract import Blocking
+
+EXAMPLES = 10
+
+
+class ByRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """Base: every batch size can be served, a full batch is enough, and nothing is held back."""
+
+    @property
+    def group_size(self) -> int:
+        """Each row for itself."""
+        return 1
+
+    def check(self, batch_size: int) -> None:
+        """Every size can be served."""
+
+    def least(self, batch_size: int) -> int:
+        """A full batch."""
+        return batch_size
+
+    def offers(self, partition: Partition, supply: Supply) -> int:
+        """All ready rows."""
+        return supply.ready.count
+
+    def enough(self, partition: Partition, supply: Supply, most: int) -> int:
+        """A full batch."""
+        return most
+
+    def blocking(self, partition: Partition, supply: Supply | None) -> list[Blocking]:
+        """Nothing of its own."""
+        return []
+
+
+class ByWeight(ByRow, frozen=True):
+    """Base: rows whose custom meta has a number at `weight`; the others are not eligible."""
+
+    weight: str | list[str]
+
+    def check(self, batch_size: int) -> None:
+        """Every size can be served, if the path can be meant."""
+        weight(self.weight, "body.sampler.weight")
+
+    @property
+    def by(self) -> Weight:
+        """The path, checked. Raises Invalid."""
+        return weight(self.weight, "body.sampler.weight")
+
+    def weights(self, partition: Partition, rows: Ints) -> Floats:
+        """float64 [rows]: NaN where there is no number."""
+        return self.by.of(partition.custom_meta_of(rows))
+
+    def order(self, partition: Partition, supply: Supply) -> Order:
+        """The eligible rows of the supply, up to date."""
+        raise NotImplementedError
+
+    def blocking(self, partition: Partition, supply: Supply | None) -> list[Blocking]:
+        """Rows that could go out if they had a weight."""
+        if supply is None:
+            return []
+        rows = supply.ready.all()
+        rows = rows[~self.order(partition, supply).has(rows)]
+        examples = tuple(partition.rows.global_index[rows[:EXAMPLES]].tolist())
+        return [Blocking("weight-missing", len(rows), examples)] if len(rows) else []

@@ -1,0 +1,14 @@
+"""`lifo`: newest first, so that what is handed out is as fresh as can be; old rows may wait for ever."""
+
+from ..arrays import Ints
+from ..partition import Partition
+from ..supply import Supply
+from .by_row import ByRow
+
+
+class Lifo(ByRow, frozen=True):
+    """Any rows of the supply, highest index first. No arguments."""
+
+    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
+        """The highest `most` row numbers; rows stand in index order."""
+        return supply.ready.highest(most)

@@ -1,0 +1,28 @@
+"""`priority`: highest weight first (prioritized replay, arXiv 1511.05952, in its greedy form), ties by index."""
+
+from ..arrays import Ints
+from ..orders import Ranked
+from ..partition import Partition
+from ..supply import Supply
+from .by_row import ByWeight
+
+
+class Priority(ByWeight, frozen=True):
+    """Rows by the number at `weight` in their custom meta, highest first; equal ones by index.
+
+    A row without a number there is not eligible. A weight that changes counts from then on.
+    """
+
+    def order(self, partition: Partition, supply: Supply) -> Ranked:
+        """By falling weight."""
+        ranked = supply.order(Ranked, self.by)
+        ranked.refresh(supply.ready, lambda rows: -self.weights(partition, rows))
+        return ranked
+
+    def offers(self, partition: Partition, supply: Supply) -> int:
+        """Rows that have a weight."""
+        return self.order(partition, supply).count
+
+    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
+        """The heaviest, heaviest first."""
+        return self.order(partition, supply).lowest(most)

@@ -1,0 +1,55 @@
+"""`token_budget`: a batch by what its rows weigh together, for micro-batches of about the same number of tokens."""
+
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+
+from ..arrays import Ints
+from ..orders import Weighed
+from ..partition import Partition
+from ..supply import Supply
+from .by_row import ByWeight
+
+
+class TokenBudget(ByWeight, frozen=True):
+    """Rows with a number at `weight`, lowest index first, while their sum stays within `budget`; at most `batch_size`.
+
+    The next row that does not fit ends the batch; a first row over the budget goes out alone. A claim waits until the
+    budget or `batch_size` is reached; `min_batch_size` is 1 where it is left out.
+    """
+
+    budget: Annotated[float, Meta(gt=0)]
+
+    def order(self, partition: Partition, supply: Supply) -> Weighed:
+        """Rows that have a weight."""
+        weighed = supply.order(Weighed, self.by)
+        weighed.refresh(supply.ready, lambda rows: self.weights(partition, rows))
+        return weighed
+
+    def least(self, batch_size: int) -> int:
+        """At its deadline a claim takes what there is."""
+        return 1
+
+    def offers(self, partition: Partition, supply: Supply) -> int:
+        """Rows that have a weight."""
+        return self.order(partition, supply).rows.count
+
+    def enough(self, partition: Partition, supply: Supply, most: int) -> int:
+        """What fits, once the budget is reached or another row would go beyond it; until then a full batch."""
+        taken, is_full = self._fitting(partition, supply, most)
+        return len(taken) if is_full else most
+
+    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
+        """What fits."""
+        return self._fitting(partition, supply, most)[0]
+
+    def _fitting(self, partition: Partition, supply: Supply, most: int) -> tuple[Ints, bool]:
+        """Rows, and whether the budget is reached by them or would be passed by the next."""
+        weighed = self.order(partition, supply)
+        rows = weighed.rows.lowest(most)
+        sums = np.cumsum(weighed.weights[rows])
+        beyond = np.flatnonzero(sums > self.budget)
+        if len(beyond):
+            return rows[: max(1, int(beyond[0]))], True
+        return rows, len(rows) > 0 and bool(sums[-1] == self.budget)
