@@ -1,7 +1,7 @@
 """Puts the edge together: routes, error handlers, the OpenAPI and its page, all behind the guard."""
 
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib import resources
 from pathlib import Path
@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from core.executor import Executor
 from core.journal.contract import Durability
+from core.samplers import Sampler
 
 from .contract import Operation
 from .errors import on_bug, on_http_exception
@@ -126,6 +127,13 @@ def _add_docs(app: FastAPI) -> None:
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
 
 
-def new_edge(executor: Executor, settings: Settings, device: str, durability: Durability, started_at: float) -> Edge:
+def new_edge(
+    executor: Executor,
+    settings: Settings,
+    device: str,
+    durability: Durability,
+    started_at: float,
+    samplers: Mapping[str, type[Sampler]] | None = None,
+) -> Edge:
     """What routes share; the boot id tells this start's ETags from another's."""
-    return Edge(executor, settings, device, durability, secrets.token_hex(4), started_at)
+    return Edge(executor, settings, device, durability, secrets.token_hex(4), started_at, samplers or {})

@@ -3,7 +3,7 @@ a call with a key is handed on with it.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
@@ -18,6 +18,7 @@ from core.events import Kept
 from core.executor import Executor
 from core.idempotency import Keyed
 from core.parked import Parked
+from core.samplers import Sampler
 
 from .errors import EdgeRefused
 from .keys import keyed
@@ -66,7 +67,7 @@ class Reply:
 
 @dataclass(slots=True)
 class Edge:
-    """What all routes share: the executor, the settings, this boot's id, and who is waiting."""
+    """What all routes share: the executor, the settings, this boot's id, the operator's samplers, who is waiting."""
 
     executor: Executor
     settings: Settings
@@ -74,6 +75,7 @@ class Edge:
     durability: Literal["memory", "wal", "replicated"]
     boot: str
     started_at: float
+    samplers: Mapping[str, type[Sampler]] = field(default_factory=dict)
     waiting: dict[str, int] = field(default_factory=dict)
     # One thread: each more is one more that the loop waits for when it wants the interpreter.
     decoding: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "decode"))

@@ -17,6 +17,7 @@ from core.journal.errors import JournalError
 
 from . import memory, scheduling
 from .application import build, new_edge
+from .own_samplers import load
 from .settings import Settings
 from .version import VERSION
 
@@ -51,6 +52,7 @@ def serve(settings: Settings) -> int:
     """Run with these settings until told to stop; the exit status. Raises StartRefused."""
     try:
         device = choose(settings.device, _log.info)
+        samplers = load(settings.sampler)
         listener = _listen(settings)
         journal = _journal(settings)
         journal.open()
@@ -58,7 +60,7 @@ def serve(settings: Settings) -> int:
         raise StartRefused(str(error)) from error
     engine = Engine(time.monotonic, time.time, device, settings.max_cell_bytes)
     executor = Executor(engine, journal, lambda reason: server.fail(reason))
-    edge = new_edge(executor, settings, str(device), journal.durability, time.time())
+    edge = new_edge(executor, settings, str(device), journal.durability, time.time(), samplers)
     app = build(executor, settings, edge, partial(_announce, settings, listener))
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", log_level="warning", access_log=False, server_header=False,

@@ -70,7 +70,8 @@ def _errors() -> str:
 def _samplers() -> str:
     intro = (
         '# Samplers\n\nA claim\'s `sampler` names which rows it takes: `{"name": …}` with its arguments beside it. A '
-        "`weight` is a path into custom meta: dotted, or an array of members.\n"
+        "`weight` is a path into custom meta: dotted, or an array of members. How an operator adds samplers: "
+        "[your own sampler](../how-to/own-sampler.md).\n"
     )
     parts = [intro]
     for name, kind in SAMPLERS.items():

@@ -42,6 +42,20 @@ def _hosts(text: str) -> tuple[str, ...]:
     return tuple(host.strip().lower() for host in text.split(",") if host.strip())
 
 
+def _samplers(text: str) -> tuple[tuple[str, str, str], ...]:
+    found = tuple(_sampler(one.strip()) for one in text.split(",") if one.strip())
+    if len({name for name, _, _ in found}) < len(found):
+        raise ValueError("names a sampler twice")
+    return found
+
+
+def _sampler(text: str) -> tuple[str, str, str]:
+    match = re.fullmatch(r"([a-z][a-z0-9_]{0,99})=([A-Za-z_][\w.]*):([A-Za-z_]\w*)", text)
+    if match is None:
+        raise ValueError("use name=package.module:Class, the name in a-z, 0-9 and _")
+    return match[1], match[2], match[3]
+
+
 def _level(text: str) -> str:
     if text not in ("debug", "info", "warning", "error"):
         raise ValueError("use debug, info, warning or error")
@@ -82,6 +96,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("allowed_hosts", "", _hosts, "further names (comma-separated) that callers may use as Host; * allows any"),
     Setting("allow_unauthenticated", "false", _switch, "listen beyond loopback without authentication"),
     Setting("realtime", "true", _switch, "ask for a real-time priority of the event loop, where the system allows it"),
+    Setting("sampler", "", _samplers, "your own sampler as name=package.module:Class; several: again, or by commas"),
     Setting("log_level", "info", _level, "debug, info, warning or error"),
 )
 
@@ -101,6 +116,7 @@ class Settings:
     allowed_hosts: tuple[str, ...]
     allow_unauthenticated: bool
     realtime: bool
+    sampler: tuple[tuple[str, str, str], ...]
     log_level: str
 
 
@@ -114,6 +130,7 @@ def load(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
     values: dict[str, Any] = {}
     for setting in SETTINGS:
         flag = flags[setting.name]
+        flag = ",".join(flag) if isinstance(flag, list) else flag
         source = setting.flag if flag is not None else setting.variable
         text = flag if flag is not None else environment.get(setting.variable, setting.default)
         values[setting.name] = _read(setting, source, text)
@@ -150,6 +167,7 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(
             setting.flag,
             dest=setting.name,
+            action="append" if setting.read is _samplers else "store",
             metavar=None if is_switch else setting.name.upper(),
             help=f"{setting.help} [{setting.variable}, default {setting.default or 'none'}]".replace("%", "%%"),
             nargs="?" if is_switch else None,

@@ -94,7 +94,7 @@ async def explain(call: Incoming, body: Claim) -> Reply:
 def _wanted(call: Incoming, body: Claim) -> operations.Wanted:
     if body.worker is not None:
         check_name(body.worker, "body.worker")
-    sampler = _sampler(body.sampler)
+    sampler = _sampler(body.sampler, call.edge.samplers)
     return operations.Wanted(
         task=call.task,
         fields=tuple(body.fields),
@@ -120,14 +120,14 @@ def _lease_s(body: Claim) -> float | None:
 _DEFAULT = samplers.sampler("sequential", {})
 
 
-def _sampler(chosen: Mapping[str, Any] | None) -> samplers.Sampler:
+def _sampler(chosen: Mapping[str, Any] | None, own: Mapping[str, type[samplers.Sampler]]) -> samplers.Sampler:
     if chosen is None:
         return _DEFAULT
     arguments = {name: value for name, value in chosen.items() if value is not None}
     name = arguments.pop("name", None)
     if not isinstance(name, str):
         raise invalid("body.sampler.name", "must be the name of a sampler")
-    return samplers.sampler(name, arguments)
+    return samplers.sampler(name, arguments, own)
 
 
 @routes.route(

@@ -1,4 +1,4 @@
-"""Samplers, one file each, and the literal table of their names."""
+"""Samplers, one file each, and the literal table of their names. An operator's own stand beside it, see `own`."""
 
 import re
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from ..errors import Invalid
 from .contract import Blocking, Sampler
 from .grpo_group import GrpoGroup
 from .lifo import Lifo
+from .own import Own
 from .priority import Priority
 from .random import Random
 from .sequential import Sequential
@@ -28,14 +29,16 @@ _AT = re.compile(r"^(.*?)(?: - at `\$(.*)`)?$", re.DOTALL)
 __all__ = ["SAMPLERS", "Blocking", "Sampler", "sampler"]
 
 
-def sampler(name: str, arguments: Mapping[str, Any]) -> Sampler:
-    """The sampler of that name. Raises Invalid for a name or arguments that are not known."""
-    if name not in SAMPLERS:
-        raise Invalid.at("body.sampler.name", f"there is no sampler {name!r}: use one of {', '.join(SAMPLERS)}")
+def sampler(name: str, arguments: Mapping[str, Any], own: Mapping[str, type[Sampler]] | None = None) -> Sampler:
+    """The sampler of that name, `own` ones included. Raises Invalid for a name or arguments that are not known."""
+    known = {**SAMPLERS, **(own or {})}
+    if name not in known:
+        raise Invalid.at("body.sampler.name", f"there is no sampler {name!r}: use one of {', '.join(known)}")
     try:
-        return msgspec.convert(arguments, SAMPLERS[name])
+        found: Sampler = msgspec.convert(arguments, known[name])
     except msgspec.ValidationError as error:
         raise _told(name, str(error)) from error
+    return found if name in SAMPLERS else Own(name, found)
 
 
 def _told(name: str, message: str) -> Invalid:

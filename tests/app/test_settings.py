@@ -22,6 +22,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("allow_unauthenticated", "yes", True),
     ("allow_unauthenticated", "0", False),
     ("realtime", "false", False),
+    ("sampler", "mine=pack.mod:Kind, b_2=m:K", (("mine", "pack.mod", "Kind"), ("b_2", "m", "K"))),
     ("log_level", "debug", "debug"),
 ]
 # name, text, word of the line
@@ -40,13 +41,19 @@ BAD = [
     ("max_waiting_per_client", "many", "whole number"),
     ("allow_unauthenticated", "perhaps", "true or false"),
     ("realtime", "maybe", "true or false"),
+    ("sampler", "mine", "name=package.module:Class"),
+    ("sampler", "Mine=m:K", "name=package.module:Class"),
+    ("sampler", "mine=m", "name=package.module:Class"),
+    ("sampler", "mine=os.system('x'):K", "name=package.module:Class"),
+    ("sampler", "a=m:K,a=m:L", "twice"),
     ("log_level", "LOUD", "warning"),
 ]
 DEFAULTS: dict[str, Any] = {
     "host": "127.0.0.1", "port": 8700, "journal": "file:data/journal",
     "min_free_bytes": 2**28, "device": "cpu", "max_body_bytes": 2**26,
     "max_cell_bytes": 2**16, "max_waiting_per_client": 10_000, "allowed_hosts": (), "allow_unauthenticated": False,
-    "realtime": True, "log_level": "info",
+    "realtime": True,
+    "sampler": (), "log_level": "info",
 }  # fmt: skip
 
 
@@ -69,6 +76,11 @@ def test_a_setting_is_read_from_its_flag_and_from_its_variable(name: str, text: 
     assert getattr(load([f"{flag(name)}={text}"], {}), name) == value
     assert getattr(load([flag(name), text], {}), name) == value
     assert getattr(load([], {variable(name): text}), name) == value
+
+
+def test_a_sampler_may_be_named_again_and_again() -> None:
+    found = load(["--sampler", "a=m:K", "--sampler=b=m:L,c=n:M"], {"BATCHMETA_SAMPLER": "d=m:K"}).sampler
+    assert found == (("a", "m", "K"), ("b", "m", "L"), ("c", "n", "M"))
 
 
 @pytest.mark.parametrize(("name", "text", "word"), BAD)

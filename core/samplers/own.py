@@ -1,0 +1,85 @@
+"""An operator's own sampler: what it must be to be taken at start, and how each of its answers is held to the contract.
+
+A broken one reaches its caller alone, as a bug of the service would: nothing was changed, and others are not affected.
+"""
+
+import inspect
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from ..arrays import Ints
+from ..partition import Partition
+from ..supply import Supply
+from .contract import Blocking, Sampler
+
+_METHODS = {"check": 1, "least": 1, "offers": 2, "enough": 3, "take": 3, "blocking": 2}
+
+
+class Broke(Exception):
+    """A sampler of the operator's did what no sampler may."""
+
+
+def flaw(kind: object) -> str | None:
+    """Why this cannot be a sampler; None where it can."""
+    if not isinstance(kind, type) or not issubclass(kind, msgspec.Struct):
+        return "is no msgspec.Struct: subclass core.samplers.by_row.ByRow; its members are a claim's arguments"
+    if not kind.__struct_config__.forbid_unknown_fields or not kind.__struct_config__.frozen:
+        return "must be declared with frozen=True and forbid_unknown_fields=True"
+    if not hasattr(kind, "group_size"):
+        return "has no group_size"
+    bad = [name for name, count in _METHODS.items() if not _takes(getattr(kind, name, None), count)]
+    return f"has no method {bad[0]} as core.samplers.contract.Sampler has it" if bad else None
+
+
+def _takes(method: object, count: int) -> bool:
+    if not callable(method):
+        return False
+    try:
+        inspect.signature(method).bind(*range(count + 1))
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The operator's sampler `inner`, its rows checked before they are handed out."""
+
+    name: str
+    inner: Sampler
+
+    @property
+    def group_size(self) -> int:
+        """As the operator's."""
+        return self.inner.group_size
+
+    def check(self, batch_size: int) -> None:
+        """As the operator's."""
+        self.inner.check(batch_size)
+
+    def least(self, batch_size: int) -> int:
+        """As the operator's."""
+        return self.inner.least(batch_size)
+
+    def offers(self, partition: Partition, supply: Supply) -> int:
+        """As the operator's."""
+        return self.inner.offers(partition, supply)
+
+    def enough(self, partition: Partition, supply: Supply, most: int) -> int:
+        """As the operator's."""
+        return self.inner.enough(partition, supply, most)
+
+    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
+        """The operator's rows. Raises Broke unless they are rows of the supply, none twice, at most `most`."""
+        rows = np.asarray(self.inner.take(partition, supply, most))
+        if len(rows) and (rows.ndim != 1 or rows.dtype != np.int64):
+            raise Broke(f"sampler {self.name!r} gave {rows.dtype} {rows.shape}: row numbers are int64 [rows]")
+        if len(rows) > most or len(np.unique(rows)) < len(rows) or len(supply.ready.has(rows)) < len(rows):
+            raise Broke(f"sampler {self.name!r} gave rows that cannot be taken, one twice, or more than {most}")
+        return rows.astype(np.int64)
+
+    def blocking(self, partition: Partition, supply: Supply | None) -> list[Blocking]:
+        """As the operator's."""
+        return self.inner.blocking(partition, supply)
