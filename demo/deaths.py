@@ -27,7 +27,7 @@ class Death:
 
 
 def draw(seed: int, totals: Mapping[str, int]) -> list[Death]:
-    """The deaths of a run; `totals` is where each bar ends. None comes in a bar's last fifth: all still have work."""
+    """The deaths of a run; `totals` is where each bar ends. None comes in a bar's last fifth, when some are through."""
     chance = Random(f"deaths {seed}")  # noqa: S311  # a seeded draw is wanted
     bars = {ROLLOUT: (ROLLOUT,), "rank": tuple(COMPUTED), ACTOR: (ACTOR,), SERVICE: (ROLLOUT, *COMPUTED, ACTOR)}
     found = []
