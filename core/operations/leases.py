@@ -9,7 +9,7 @@ from ..arrays import Ints, pack
 from ..engine import Engine
 from ..errors import ClaimNotFound, Invalid, LeaseLost
 from ..events import AnyEvent, Extended, Settled
-from ..leases import ACCEPTED, OPEN, REJECTED, RELEASED, Lease
+from ..leases import ACCEPTED, LOST, OPEN, REJECTED, RELEASED, Lease
 from ..partition import Partition
 
 TOO_OFTEN = "max-attempts"
@@ -111,18 +111,19 @@ def _check_named(lease: Lease, named: dict[int, Ints]) -> None:
         raise Invalid.at("body", "names a row twice: accept, release or reject it")
     if not np.isin(everything, lease.indexes).all():
         raise Invalid.at("body", "names a row that this claim did not hand out")
+    lost: list[int] = [] if len(everything) or not lease.is_closed else lease.indexes.tolist()
     for fate, indexes in named.items():
         _check_groups(lease, indexes)
-        lost = [i for i in indexes.tolist() if lease.fate[lease.indexes == i][0] not in (OPEN, fate)]
-        if lost:
-            raise LeaseLost(global_indexes=lost)
-    if not len(everything):
-        raise LeaseLost(global_indexes=lease.indexes.tolist())
+        lost += [i for i in indexes.tolist() if lease.fate[lease.indexes == i][0] not in (OPEN, fate)]
+    if lost:
+        raise LeaseLost(global_indexes=lost)
 
 
 def _check_groups(lease: Lease, indexes: Ints) -> None:
-    held = np.isin(lease.indexes, indexes).reshape(-1, lease.group_size)
-    if (held.any(axis=1) != held.all(axis=1)).any():
+    """Groups settle whole: all that the lease still has of each."""
+    named = np.isin(lease.indexes, indexes).reshape(-1, lease.group_size)
+    lost = (lease.fate == LOST).reshape(named.shape)
+    if (named.any(axis=1) & ~(named | lost).all(axis=1)).any():
         raise Invalid.at("body", f"names a part of a group: name all {lease.group_size} rows of each")
 
 

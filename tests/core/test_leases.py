@@ -5,7 +5,7 @@ import pytest
 
 from core.batch import View
 from core.engine import Engine
-from core.errors import ClaimNotFound, LeaseLost
+from core.errors import ClaimNotFound, Invalid, LeaseLost
 from core.leases import REMEMBERED, Leases, claim_id, number_of
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.consumption import counts_of, reset_consumption
@@ -148,6 +148,42 @@ def test_a_cleared_row_leaves_its_lease_and_the_others_stay() -> None:
     assert refused.value.global_indexes == [1]
     assert ack(engine, *accept(first)).accepted == 2
     assert account(engine) == (2, 0, 0)
+
+
+def test_what_is_left_of_a_group_settles_whole() -> None:
+    engine = new_engine()
+    write(engine, P, add(engine, P, 4, group_ids=["g", "g", "h", "h"]), ["n"])
+    groups = sampler("grpo_group", {"n_samples_per_prompt": 2})
+    claimed = claim_now(engine, P, Wanted("t", ("n",), 4, 4, 0, groups, View(("n",)), 10.0))
+    assert isinstance(claimed, Claimed)
+    delete(engine, P, Selector([1]))
+    with pytest.raises(Invalid, match="part of a group"):
+        ack(engine, *accept(claimed, [2]))
+    assert ack(engine, *accept(claimed, [0])).accepted == 1
+    assert ack(engine, *accept(claimed)).accepted == 2
+    assert account(engine) == (3, 0, 0)
+
+
+def test_an_ack_that_names_nothing_changes_nothing() -> None:
+    engine = ready(2)
+    claimed = lease(engine, 2)
+    revision = engine.revision
+    assert (ack(engine, *accept(claimed, [])).open, engine.revision) == (2, revision)
+    at(engine, 10.0)
+    with pytest.raises(LeaseLost) as refused:
+        ack(engine, *accept(claimed, []))
+    assert refused.value.global_indexes == [0, 1]
+
+
+def test_every_lost_row_is_named_whatever_the_ack_says_of_it() -> None:
+    engine = ready(3)
+    claimed = lease(engine, 3)
+    delete(engine, P, Selector([0, 2]))
+    assert claimed is not None
+    assert claimed.lease is not None
+    with pytest.raises(LeaseLost) as refused:
+        ack(engine, claimed.claim_id, Ack(claimed.lease.token, [0, 1], [2], ()))
+    assert sorted(refused.value.global_indexes) == [0, 2]
 
 
 def test_leases_outlive_the_closing_of_gaps() -> None:
