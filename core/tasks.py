@@ -35,6 +35,11 @@ class Task:
         """Live rows that are not to be handed out any more: consumed or dead."""
         return self.consumed_live + self.dead
 
+    @property
+    def has_attempts(self) -> bool:
+        """A live row was handed out with a lease."""
+        return self.attempts is not None and bool(self.attempts.any())
+
     def attempts_of(self, rows: Ints) -> Ints:
         """How often each row was handed out with a lease."""
         return np.zeros(len(rows), np.int64) if self.attempts is None else self.attempts[rows]

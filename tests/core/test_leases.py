@@ -186,6 +186,18 @@ def test_every_lost_row_is_named_whatever_the_ack_says_of_it() -> None:
     assert sorted(refused.value.global_indexes) == [0, 2]
 
 
+def test_a_reset_that_forgets_nothing_is_no_change() -> None:
+    engine = ready(2)
+    lease(engine, 1)
+    at(engine, 10.0)
+    assert reset_consumption(engine, P, "t") == (0, engine.revision)
+    lease(engine, 1)
+    delete(engine, P, Selector([0]))
+    revision = engine.revision
+    assert reset_consumption(engine, P, "t") == (0, revision)
+    assert engine.revision == revision
+
+
 def test_leases_outlive_the_closing_of_gaps() -> None:
     engine = ready(3000)
     held = lease(engine, 2)
