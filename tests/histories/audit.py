@@ -1,0 +1,262 @@
+"""The laws of delivery, checked over what was journaled and nothing else: it reads changes, one after the other.
+
+For each task and sample: leases never overlap; consumed once, until a reset; nothing is done to a sample that is gone.
+At every revision: allocated = waiting + leased + consumed + dead + clearing + cleared, for each task. Revisions rise by
+one, indexes only grow, claim numbers and tokens are never used again.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from core.arrays import unpack
+from core.events import (
+    AnyEvent,
+    BackendMetaSet,
+    Change,
+    Cleared,
+    Consumed,
+    CustomMetaSet,
+    Extended,
+    Grouped,
+    Inserted,
+    Leased,
+    PartitionDeleted,
+    PartitionMade,
+    Produced,
+    Reset,
+    Settled,
+)
+from core.journal import FileJournal
+
+WAITING, LEASED, CONSUMED, DEAD = "waiting", "leased", "consumed", "dead"
+Account = tuple[int, int, int, int, int, int, int]
+
+
+class Broken(AssertionError):
+    """A law does not hold: which, and at what revision."""
+
+
+@dataclass
+class Held:
+    """An open lease."""
+
+    partition: str
+    task: str
+    rows: set[int]
+
+
+@dataclass
+class Task:
+    """One task's account of a partition: the state of each sample that is there, and the sums, kept apart."""
+
+    state: dict[int, str]
+    sums: dict[str, int]
+    holder: dict[int, int] = field(default_factory=dict)
+
+    def move(self, index: int, before: str, after: str) -> None:
+        found = self.state.get(index, "gone")
+        if found != before:
+            raise Broken(f"sample {index} is {found}: it cannot go from {before} to {after}")
+        self.state[index] = after
+        self.sums[before] -= 1
+        self.sums[after] += 1
+
+
+@dataclass
+class Book:
+    """One partition."""
+
+    allocated: int = 0
+    live: set[int] = field(default_factory=set)
+    clearing: set[int] = field(default_factory=set)
+    cleared: int = 0
+    tasks: dict[str, Task] = field(default_factory=dict)
+
+    def task(self, name: str) -> Task:
+        if name not in self.tasks:
+            rows = dict.fromkeys(self.live | self.clearing, WAITING)
+            self.tasks[name] = Task(rows, {WAITING: len(self.live), LEASED: 0, CONSUMED: 0, DEAD: 0})
+        return self.tasks[name]
+
+
+class Audit:
+    """Takes changes in their order; raises Broken at the first that breaks a law."""
+
+    def __init__(self) -> None:
+        self.revision = 0
+        self.next_index = 0
+        self.books: dict[str, Book] = {}
+        self.leases: dict[int, Held] = {}
+        self.used: set[str] = set()
+
+    def take(self, change: Change) -> None:
+        """All events of one change, and the balance after it."""
+        if change.revision != self.revision + bool(change.events):
+            raise Broken(f"revision {change.revision} follows {self.revision}")
+        self.revision = change.revision
+        try:
+            for event in change.events:
+                _LAWS.get(type(event), _ignore)(self, event)
+            for name in {event.partition for event in change.events} & self.books.keys():
+                self._balance(name, self.books[name])
+        except Broken as broken:
+            raise Broken(f"at revision {self.revision}: {broken}") from None
+
+    def account(self, name: str, task: str) -> Account:
+        """(allocated, waiting, leased, consumed, dead, clearing, cleared) of a task."""
+        book = self.books[name]
+        sums = book.task(task).sums
+        held = (sums[WAITING], sums[LEASED], sums[CONSUMED], sums[DEAD])
+        return (book.allocated, *held, len(book.clearing), book.cleared)
+
+    def _balance(self, name: str, book: Book) -> None:
+        for task in book.tasks:
+            allocated, *rest = self.account(name, task)
+            if allocated != sum(rest):
+                raise Broken(f"task {task!r} of {name!r} has {allocated} samples, but its account says {rest}")
+
+    def check_states(self) -> None:
+        """The sums are what a count of every sample gives. Costs all of them."""
+        for name, book in self.books.items():
+            for task, kept in book.tasks.items():
+                there = [state for index, state in kept.state.items() if index in book.live]
+                found = {state: there.count(state) for state in kept.sums}
+                if found != kept.sums or kept.state.keys() != book.live | book.clearing:
+                    raise Broken(f"task {task!r} of {name!r}: {kept.sums}, but its samples are {found}")
+
+    def book(self, name: str) -> Book:
+        if name not in self.books:
+            raise Broken(f"there is no partition {name!r}")
+        return self.books[name]
+
+    def rows(self, event: Any) -> tuple[Book, list[int]]:
+        """The samples an event names, which must be there."""
+        book, indexes = self.book(event.partition), unpack(event.indexes).tolist()
+        if not book.live.issuperset(indexes) or len(set(indexes)) < len(indexes):
+            raise Broken(f"{type(event).__name__} names samples twice or gone: {sorted(set(indexes) - book.live)}")
+        return book, indexes
+
+    # One law per event
+
+    def made(self, event: PartitionMade) -> None:
+        if event.partition in self.books:
+            raise Broken(f"partition {event.partition!r} is made twice")
+        self.books[event.partition] = Book()
+
+    def deleted(self, event: PartitionDeleted) -> None:
+        self.book(event.partition)
+        del self.books[event.partition]
+        self._end(held for held in self.leases.values() if held.partition == event.partition)
+
+    def inserted(self, event: Inserted) -> None:
+        if event.first < self.next_index:
+            raise Broken(f"index {event.first} is given out again")
+        book, fresh = self.book(event.partition), range(event.first, event.first + event.count)
+        self.next_index = fresh.stop
+        book.allocated += event.count
+        book.live.update(fresh)
+        for task in book.tasks.values():
+            task.state.update(dict.fromkeys(fresh, WAITING))
+            task.sums[WAITING] += event.count
+
+    def there(self, event: Any) -> None:
+        self.rows(event)
+
+    def consumed(self, event: Consumed) -> None:
+        book, indexes = self.rows(event)
+        for index in indexes:
+            book.task(event.task).move(index, WAITING, CONSUMED)
+
+    def leased(self, event: Leased) -> None:
+        book, indexes = self.rows(event)
+        if event.number != self.revision or event.token in self.used:
+            raise Broken(f"claim {event.number} has a number or a token that was there before")
+        self.used.add(event.token)
+        task = book.task(event.task)
+        for index in indexes:
+            if index in task.holder:
+                raise Broken(f"sample {index} is held by {task.holder[index]}, and handed out to {event.number} too")
+            task.move(index, WAITING, LEASED)
+            task.holder[index] = event.number
+        self.leases[event.number] = Held(event.partition, event.task, set(indexes))
+
+    def settled(self, event: Settled) -> None:
+        held = self.leases.get(event.number)
+        fates = {CONSUMED: event.accepted, WAITING: event.released, DEAD: event.dead}
+        rows = [index for packed in fates.values() for index in unpack(packed).tolist()]
+        if held is None or held.partition != event.partition or not held.rows.issuperset(rows):
+            raise Broken(f"claim {event.number} settles samples that it does not hold: {rows}")
+        task = self.book(event.partition).task(held.task)
+        for after, packed in fates.items():
+            for index in unpack(packed).tolist():
+                task.move(index, LEASED, after)
+                del task.holder[index]
+        held.rows.difference_update(rows)
+        self._end([])
+
+    def extended(self, event: Extended) -> None:
+        if event.number not in self.leases:
+            raise Broken(f"claim {event.number} is extended, but it has ended")
+
+    def reset(self, event: Reset) -> None:
+        book = self.book(event.partition)
+        book.tasks.pop(event.task, None)
+        book.task(event.task)
+        self._end(held for held in self.leases.values() if (held.partition, held.task) == (event.partition, event.task))
+
+    def cleared(self, event: Cleared) -> None:
+        book, indexes = self.rows(event)
+        for task in book.tasks.values():
+            for index in indexes:
+                task.sums[task.state.pop(index)] -= 1
+                task.holder.pop(index, None)
+        book.live.difference_update(indexes)
+        book.cleared += len(indexes)
+        for held in self.leases.values():
+            if held.partition == event.partition:
+                held.rows.difference_update(indexes)
+        self._end([])
+
+    def _end(self, ended: Iterable[Held]) -> None:
+        for held in list(ended):
+            held.rows.clear()
+        self.leases = {number: held for number, held in self.leases.items() if held.rows}
+
+
+def _ignore(_: Audit, event: AnyEvent) -> None:
+    """Settings, limits, seal: they move no sample."""
+
+
+_LAWS: dict[type, Callable[[Audit, Any], None]] = {
+    PartitionMade: Audit.made,
+    PartitionDeleted: Audit.deleted,
+    Inserted: Audit.inserted,
+    Grouped: Audit.there,
+    Produced: Audit.there,
+    CustomMetaSet: Audit.there,
+    BackendMetaSet: Audit.there,
+    Consumed: Audit.consumed,
+    Leased: Audit.leased,
+    Settled: Audit.settled,
+    Extended: Audit.extended,
+    Reset: Audit.reset,
+    Cleared: Audit.cleared,
+}
+
+
+def audit_journal(folder: Path) -> Audit:
+    """The whole history in a journal's folder, whose service has ended. Raises Broken."""
+    audit, journal = Audit(), FileJournal(folder)
+    journal.open()
+    try:
+        for entry in journal.read(None):
+            for change in msgspec.msgpack.decode(entry.payload, type=list[Change]):
+                audit.take(change)
+    finally:
+        journal.close()
+    audit.check_states()
+    return audit

@@ -1,0 +1,230 @@
+"""The audit finds what it is there to find: bugs planted in the engine, and histories that should never be."""
+
+import itertools
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.arrays import pack
+from core.batch import View
+from core.engine import _APPLY, Engine
+from core.errors import Refused
+from core.events import (
+    AnyEvent,
+    Change,
+    Cleared,
+    Consumed,
+    CustomMetaSet,
+    Extended,
+    Inserted,
+    Leased,
+    PartitionDeleted,
+    PartitionMade,
+    Reset,
+    Settled,
+)
+from core.operations.claim import Claimed, Wanted, claim_now
+from core.operations.consumption import counts_of, reset_consumption
+from core.operations.delete import delete
+from core.operations.leases import Ack, ack, expire, extend, release_worker
+from core.partition import Partition
+from core.samplers import sampler
+from core.selection import Selector
+from core.tasks import Task
+from tests.core.world import Clock, add, new_engine, write
+from tests.histories.audit import Audit, Broken
+
+P, TASKS = "p", ("t", "u")
+
+
+def audited(engine: Engine, audit: Audit) -> None:
+    """The audit has seen all that happened, and the service's own counts are the audit's."""
+    for change in engine.log:
+        audit.take(change)
+    engine.log.clear()
+    audit.check_states()
+    for task in engine.partitions[P].tasks:
+        counts = counts_of(engine.partitions[P], task)
+        allocated, waiting, leased, consumed, dead, clearing, cleared = audit.account(P, task)
+        live = engine.partitions[P].rows.live_count
+        assert (allocated, cleared, clearing) == (engine.partitions[P].rows.inserted, allocated - live, 0)
+        assert (leased, dead) == (counts.leased, counts.dead)
+        assert waiting + leased + consumed + dead == live
+
+
+def live_through(seed: int) -> None:
+    """Random claims, acks, extensions, time, deletes and resets of two tasks, audited after each."""
+    print(f"seed {seed}")  # noqa: T201  (to run it again)
+    engine, audit, chance = new_engine(), Audit(), random.Random(seed)
+    held: list[Claimed] = []
+    for _ in range(150):
+        with suppress(Refused):
+            _something(engine, chance, held)
+        if P in engine.partitions:
+            audited(engine, audit)
+
+
+def _something(engine: Engine, chance: random.Random, held: list[Claimed]) -> None:
+    what = chance.choice(
+        ["add", "claim", "claim", "claim", "ack", "ack", "time", "extend", "delete", "reset", "worker"]
+    )
+    claimed = chance.choice(held) if held else None
+    if what == "add" or P not in engine.partitions:
+        write(engine, P, add(engine, P, chance.randint(1, 4)), ["n"])
+    elif what == "claim":
+        held += _claim(engine, chance)
+    elif what == "time":
+        assert isinstance(engine.clock, Clock)
+        engine.clock.now += chance.randint(1, 4)
+        expire(engine, engine.clock.now)
+    elif what == "delete":
+        delete(engine, P, Selector(chance.sample(range(engine.next_index), 1)))
+    elif what == "reset" and chance.random() < 0.3:
+        reset_consumption(engine, P, chance.choice(TASKS))
+    elif what == "worker":
+        release_worker(engine, chance.choice("vw"))
+    elif claimed is not None and claimed.lease is not None:
+        _settle(engine, chance, what, claimed)
+
+
+def _claim(engine: Engine, chance: random.Random) -> list[Claimed]:
+    size, length_s = chance.randint(1, 4), chance.choice([None, 3.0, 9.0])
+    chosen = sampler("sequential", {})
+    wanted = Wanted(chance.choice(TASKS), ("n",), size, 1, 0, chosen, View(("n",)), length_s, chance.choice("vw"))
+    claimed = claim_now(engine, P, wanted)
+    return [claimed] if isinstance(claimed, Claimed) else []
+
+
+def _settle(engine: Engine, chance: random.Random, what: str, claimed: Claimed) -> None:
+    assert claimed.lease is not None
+    if what == "extend":
+        extend(engine, claimed.claim_id, claimed.lease.token, 5.0)
+        return
+    rows = claimed.lease.indexes.tolist()
+    fates = {index: chance.choice(["accept", "release", "reject", ""]) for index in rows}
+    by_fate = {fate: [index for index in rows if fates[index] == fate] for fate in ("accept", "release", "reject")}
+    reject = [(index, "bad") for index in by_fate["reject"]]
+    ack(engine, claimed.claim_id, Ack(claimed.lease.token, by_fate["accept"], by_fate["release"], reject))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_laws_hold_whatever_happens(seed: int) -> None:
+    live_through(seed)
+
+
+def forgets_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is leased stays on offer."""
+    monkeypatch.setattr(Partition, "_supplies_of", lambda self, name: iter(()))
+
+
+def offers_accepted_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accepted rows go back to those that can be had."""
+    settle = Partition.settle
+
+    def wrong(self: Partition, event: Settled) -> Any:
+        lease = settle(self, event)
+        rows = self.rows.locate(np.frombuffer(event.accepted, "<i8"))
+        for supply in self._supplies_of(lease.task):
+            supply.add(rows)
+        return lease
+
+    monkeypatch.setitem(_APPLY, Settled, wrong)
+
+
+def expires_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An expired lease takes rows with it that were settled before."""
+    monkeypatch.setattr("core.leases.Lease.open_rows", lambda self: self.indexes)
+
+
+def forgets_who_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a deleted row the lease still says that it is held."""
+    clear = Task.clear
+
+    def wrong(self: Task, rows: Any, indexes: Any) -> Any:
+        return clear(self, rows, indexes)[:0]
+
+    monkeypatch.setattr(Task, "clear", wrong)
+
+
+@pytest.mark.parametrize(
+    "bug", [forgets_leases, offers_accepted_rows, expires_too_much, forgets_who_holds], ids=lambda bug: bug.__name__
+)
+def test_a_bug_in_the_engine_is_found(
+    monkeypatch: pytest.MonkeyPatch, bug: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    bug(monkeypatch)
+    with pytest.raises(Broken, match="at revision"):
+        list(map(live_through, range(6)))
+
+
+# Histories that should never be
+
+
+def packed(*indexes: int) -> bytes:
+    return pack(np.array(indexes, np.int64))
+
+
+def leased(number: int, *indexes: int, token: str = "") -> Leased:
+    return Leased(P, "t", packed(*indexes), number, token or f"token-{number}", None, 10.0, 1)
+
+
+def settled(number: int, accepted: bytes = b"", released: bytes = b"") -> Settled:
+    return Settled(P, number, accepted, released, b"", [], b"")
+
+
+BEGIN: list[AnyEvent] = [PartitionMade(P, 0.0), Inserted(P, 0, 3, None)]
+BAD: dict[str, list[AnyEvent]] = {
+    "two leases of one row": [leased(3, 0, 1), leased(4, 1, 2)],
+    "consumed twice": [Consumed(P, "t", packed(0)), Consumed(P, "t", packed(0))],
+    "leased after it was consumed": [Consumed(P, "t", packed(0)), leased(4, 0)],
+    "accepted twice": [leased(3, 0), settled(3, packed(0)), settled(3, packed(0))],
+    "settled by another": [leased(3, 0), leased(4, 1), settled(4, packed(0))],
+    "settled after a reset": [leased(3, 0), Reset(P, "t"), settled(3, packed(0))],
+    "settled after a delete": [leased(3, 0, 1), Cleared(P, packed(0)), settled(3, packed(0, 1))],
+    "extended after its end": [leased(3, 0), settled(3, b"", packed(0)), Extended(P, 3, 5.0)],
+    "a token twice": [leased(3, 0, token="x"), leased(4, 1, token="x")],
+    "a number that is no revision": [leased(7, 0)],
+    "an index given out again": [Inserted(P, 2, 1, None)],
+    "a cleared row is patched": [Cleared(P, packed(0)), CustomMetaSet(P, packed(0), [b"{}"])],
+    "cleared twice": [Cleared(P, packed(0)), Cleared(P, packed(0))],
+    "made twice": [PartitionMade(P, 0.0)],
+    "deleted and written": [PartitionDeleted(P), Inserted(P, 3, 1, None)],
+}
+
+
+@pytest.mark.parametrize("events", BAD.values(), ids=BAD.keys())
+def test_a_history_that_breaks_a_law_is_refused_at_its_last_change(events: list[AnyEvent]) -> None:
+    audit = Audit()
+    *fine, last = [Change(at, [event]) for at, event in enumerate([*BEGIN, *events], 1)]
+    for change in fine:
+        audit.take(change)
+    with pytest.raises(Broken, match=f"at revision {last.revision}:"):
+        audit.take(last)
+
+
+def test_a_revision_that_is_left_out_or_said_twice_is_refused() -> None:
+    for revision in (1, 3):
+        audit = Audit()
+        audit.take(Change(1, [PartitionMade(P, 0.0)]))
+        with pytest.raises(Broken, match="follows 1"):
+            audit.take(Change(revision, [Inserted(P, 0, 1, None)]))
+
+
+def test_rows_go_round_and_the_account_follows() -> None:
+    audit = Audit()
+    events = [leased(3, 0, 1), settled(3, packed(0), packed(1)), leased(5, 1), Cleared(P, packed(0)), Reset(P, "t")]
+    accounts = []
+    for revision, event in zip(itertools.count(1), [*BEGIN, *events], strict=False):
+        audit.take(Change(revision, [event]))
+        accounts.append(audit.account(P, "t")[1:])
+    assert accounts[2:] == [
+        (1, 2, 0, 0, 0, 0),
+        (2, 0, 1, 0, 0, 0),
+        (1, 1, 1, 0, 0, 0),
+        (1, 1, 0, 0, 0, 1),
+        (2, 0, 0, 0, 0, 1),
+    ]
