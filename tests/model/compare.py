@@ -1,131 +1,172 @@
-"""What can be seen of an engine, held against the model; and every byte of its state, for what must not change.
+"""What can be seen of a service, held against the model; and every byte of its state, for what must not change.
 
 `check` reads as callers do. `dump` looks inside: arrays, dicts and their order, all but what is derived or not state.
 """
 
-import json
 from typing import Any
 
 import numpy as np
 import torch
 
-from core.batch import View
 from core.engine import Engine
-from core.operations.consumption import read_consumption
-from core.operations.partitions import get_partition, list_partitions
-from core.operations.read import list_keys, lookup_keys, read_backend_meta, read_production
+from core.leases import claim_id
 from core.partition import Partition as Held
-from core.selection import Selector
-from tests.core.world import MANY, look
-from tests.model.model import Plain
-from tests.model.plain import Partition, Row, Schema
+from tests.model import calls
+from tests.model.leases import Model
+from tests.model.plain import Lease, Partition, Row, Schema, Task
+from tests.model.service import Service
 
-NOT_STATE = {"clock", "wall", "cells", "device", "forms", "log", "changed", "supplies", "_located"}
-DERIVED = {"device", "_plans", "_heads", "_view", "_heap", "_made", "memo"}
+NOT_STATE = {"clock", "wall", "token", "cells", "device", "forms", "log", "changed", "supplies", "_located"}
+DERIVED = {
+    "device", "_plans", "_heads", "_view", "began", "deadline", "_deadlines", "_heap", "_made", "memo",
+}  # fmt: skip
 NOBODY = Row(-1, -1, None)
 
 
-def dump(value: Any) -> Any:
-    """`value` and all it holds, comparable with ==."""
+def dump(value: Any, *without: str) -> Any:
+    """`value` and all it holds, comparable with ==; attributes of the names `without` are left out."""
     if isinstance(value, torch.Tensor):
         value = value.cpu().numpy()
     if isinstance(value, np.ndarray):
         return str(value.dtype), value.tolist()
     if isinstance(value, dict):
-        return [(key, dump(item)) for key, item in value.items()]
+        return [(key, dump(item, *without)) for key, item in value.items()]
     if type(value).__module__.startswith("core.") and not hasattr(value, "__struct_fields__"):
         names = getattr(value, "__slots__", None) or vars(value)
-        skipped = NOT_STATE if isinstance(value, Engine | Held) else DERIVED
-        return [(name, dump(getattr(value, name))) for name in sorted(names) if name not in skipped]
+        skipped = (NOT_STATE if isinstance(value, Engine | Held) else DERIVED).union(without)
+        return [(name, dump(getattr(value, name), *without)) for name in sorted(names) if name not in skipped]
     return value
 
 
-def check(engine: Engine, plain: Plain) -> None:
+def check(service: Service, plain: Model) -> None:
     """Everything observable."""
+    engine = service.engine
     assert engine.revision == plain.revision
     assert engine.next_index == plain.state.next_index
     assert engine.deleted == plain.state.deleted
-    lines, cursor = list_partitions(engine, "", MANY, None)
-    assert ([line.partition_id for line in lines], cursor) == (list(plain.state.partitions), None)
+    listed = service.look(calls.list_partitions())
+    assert [line["partition_id"] for line in listed["partitions"]] == list(plain.state.partitions)
+    assert service.look(calls.list_claims())["claims"] == [
+        seen(lease, plain.now) for lease in plain.state.leases.values()
+    ]
+    for lease in plain.state.closed.values():
+        assert service.look(calls.get_claim(claim_id(lease.number))) == seen(lease, plain.now)
     for name, partition in plain.state.partitions.items():
-        check_summary(engine, name, partition)
-        check_rows(engine, name, partition)
+        assert summary(service.look(calls.get(name))) == meant_summary(name, partition)
+        check_rows(service, name, partition)
         for task in [*partition.tasks, "nobody"]:
-            check_consumption(engine, name, partition, task)
+            assert service.look(calls.consumption_of(name, task)) == consumption(name, partition, task)
+        for task, kept in partition.tasks.items():
+            assert service.look(calls.dead(name, task))["dead"] == dead(partition, kept)
 
 
-def check_summary(engine: Engine, name: str, partition: Partition) -> None:
-    summary = get_partition(engine, name)
-    assert summary.revision == partition.revision == engine.revision_of(name)
-    assert summary.num_samples == len(partition.rows)
-    assert {field.name: made for field, made in summary.fields} == {
-        known: len(partition.holders(known)) for known in partition.fields
+def seen(lease: Lease, now: float) -> dict[str, Any]:
+    """A claim as others see it."""
+    return {
+        "claim_id": claim_id(lease.number),
+        "partition_id": lease.partition,
+        "task": lease.task,
+        "worker": lease.worker,
+        "open": len(lease.open),
+        "attempt": max(lease.attempts.values()),
+        "age_s": now - lease.began,
+        "expires_in_s": lease.deadline - now if lease.open else 0.0,
     }
-    consumed = {task: (len(kept.consumed) + kept.cleared, 0, 0) for task, kept in partition.tasks.items()}
-    assert summary.tasks == consumed
-    assert (summary.limits.expected_samples, summary.limits.max_samples) == (partition.expected, partition.most)
-    assert summary.is_sealed == partition.is_sealed
 
 
-def check_rows(engine: Engine, name: str, partition: Partition) -> None:
+def dead(partition: Partition, task: Task) -> list[dict[str, Any]]:
+    return [
+        {
+            "global_index": index,
+            "key": partition.rows[index].key,
+            "reason": task.dead[index],
+            "attempts": task.attempts.get(index, 0),
+        }
+        for index in sorted(task.dead)
+    ]
+
+
+def summary(said: dict[str, Any]) -> dict[str, Any]:
+    """A partition as GET answers it, of its fields only the counts."""
+    made = {name: field["produced"] for name, field in said["fields"].items()}
+    return {**said, "fields": made, "created_at": None}
+
+
+def meant_summary(name: str, partition: Partition) -> dict[str, Any]:
+    return {
+        "partition_id": name,
+        "revision": partition.revision,
+        "state": "sealed" if partition.is_sealed else "open",
+        "created_at": None,
+        "expected_samples": partition.expected,
+        "max_samples": partition.most,
+        "max_attempts": partition.attempts,
+        "num_samples": len(partition.rows),
+        "num_fields": len(partition.fields),
+        "fields": {known: len(partition.holders(known)) for known in partition.fields},
+        "tasks": {task: account(kept) for task, kept in partition.tasks.items()},
+    }
+
+
+def account(task: Task) -> dict[str, int]:
+    return {"consumed": len(task.consumed) + task.cleared, "leased": len(task.leased), "dead": len(task.dead)}
+
+
+def check_rows(service: Service, name: str, partition: Partition) -> None:
     rows = list(partition.rows.values())
-    assert batch(engine, name, None, None, False) == described(partition, list(partition.rows), None, False)
-    held = engine.partitions[name].rows
+    assert batch(service, name, None, None, False) == described(partition, list(partition.rows), None, False)
+    held = service.engine.partitions[name].rows
     places = held.locate(np.array(list(partition.rows), np.int64))
     assert held.revision[places].tolist() == [row.revision for row in rows]
     names = tuple(partition.fields)
-    matrix = read_production(engine, name, names, MANY, None).matrix
-    assert matrix.tolist() == [[int(known in row.shapes) for known in names] for row in rows]
-    _, lines, _ = list_keys(engine, name, "k", MANY, None)
-    listed = [(json.loads(line.key), line.global_index, json.loads(line.custom_meta), line.revision) for line in lines]
-    assert listed == [(row.key, row.index, row.custom, row.revision) for row in rows if row.key is not None]
-    keys = lookup_keys(engine, name, list(partition.rows))[1]
-    assert [json.loads(key) for key in keys] == [row.key for row in rows]
+    if names:
+        matrix = service.look(calls.statuses(name, names))["production_status"]
+        assert matrix == [[int(known in row.shapes) for known in names] for row in rows]
+    listed = service.look(calls.keys(name, "k"))["keys"]
+    assert listed == [
+        {"key": row.key, "global_index": row.index, "custom_meta": row.custom, "revision": row.revision}
+        for row in rows
+        if row.key is not None
+    ]
+    assert service.look(calls.lookup(name, list(partition.rows)))["keys"] == [row.key for row in rows]
 
 
-def check_consumption(engine: Engine, name: str, partition: Partition, task: str) -> None:
-    found = read_consumption(engine, name, task, False, MANY, None)
-    kept = partition.tasks.get(task)
-    consumed = kept.consumed if kept else set()
-    cleared = kept.cleared if kept else 0
-    expected = max(0, (partition.expected or 0) - partition.inserted)
-    assert found.status is not None
-    assert found.status.tolist() == [int(index in consumed) for index in partition.rows]
-    assert found.counts.consumed == len(consumed) + cleared
-    assert found.counts.total == len(partition.rows) + cleared + expected
-    assert found.counts.done == partition.is_done(task)
-
-
-def batch(engine: Engine, name: str, indexes: list[int] | None, fields: list[str] | None, compact: bool) -> Any:
-    """The engine's batch meta as plain values."""
-    found = look(engine, name, indexes, fields, expand=True, compact=compact)
-    selector = Selector(indexes=found.global_indexes.tolist())
-    backend = read_backend_meta(engine, name, selector, _expanded(fields), MANY, None)
-    assert backend.columns == found.backend_meta
-    order = found.fields if fields is not None else sorted(found.fields)
+def consumption(name: str, partition: Partition, task: str) -> dict[str, Any]:
+    kept = partition.tasks.get(task, Task())
+    missing = max(0, (partition.expected or 0) - partition.inserted)
     return {
-        "global_indexes": found.global_indexes.tolist(),
-        "fields": list(order),
-        "missing": list(found.missing_fields),
-        "status": found.status.tolist(),
-        "keys": json.loads(found.keys or b""),
-        "group_ids": json.loads(found.group_ids or b""),
-        "custom_meta": json.loads(found.custom_meta or b""),
-        "backend_meta": json.loads(found.backend_meta or b""),
-        "field_status": json.loads(found.field_status or b""),
-        "field_schema": {known: _schema(said) for known, said in json.loads(found.field_schema or b"").items()},
+        "partition_id": name,
+        "revision": partition.revision,
+        **account(kept),
+        "total": len(partition.rows) + kept.cleared + missing,
+        "done": partition.is_done(task),
+        "global_indexes": list(partition.rows),
+        "consumption_status": [int(index in kept.consumed) for index in partition.rows],
+        "next_cursor": None,
     }
 
 
-def _expanded(fields: list[str] | None) -> View:
-    return View(None if fields is None else tuple(fields), expand=True)
+def batch(service: Service, name: str, indexes: list[int] | None, fields: list[str] | None, compact: bool) -> Any:
+    """Batch meta of a read, and that a read of backend meta says the same."""
+    found = service.look(calls.batch(name, indexes, fields, compact))
+    places = service.look(calls.backend_meta(name, found["global_indexes"], fields))
+    assert places["backend_meta"] == found["backend_meta"]
+    return {**shown(found), "fields": found["fields"] if fields is not None else sorted(found["fields"])}
+
+
+def shown(found: dict[str, Any]) -> dict[str, Any]:
+    """The members of a batch that the model tells of."""
+    names = ("global_indexes", "fields", "missing_fields", "production_status")
+    columns = ("keys", "group_ids", "custom_meta", "backend_meta", "field_status")
+    schemas = {known: _schema(said) for known, said in found["field_schema"].items()}
+    return {member: found[member] for member in names + columns if member in found} | {"field_schema": schemas}
 
 
 def _schema(said: dict[str, Any]) -> dict[str, Any]:
     return said if said["kind"] == "object" else {name: value for name, value in said.items() if name != "kind"}
 
 
-def described(partition: Partition, indexes: list[int], fields: list[str] | None, compact: bool) -> Any:
+def described(partition: Partition, indexes: list[int], fields: list[str] | None, compact: bool) -> dict[str, Any]:
     """The same from the model, as api.md section 6 defines it."""
     asked = list(dict.fromkeys(fields)) if fields is not None else sorted(partition.fields)
     known = [name for name in asked if name in partition.fields]
@@ -133,8 +174,8 @@ def described(partition: Partition, indexes: list[int], fields: list[str] | None
     return {
         "global_indexes": indexes,
         "fields": known,
-        "missing": [name for name in asked if name not in partition.fields],
-        "status": [int(bool(known) and all(name in row.shapes for name in known)) for row in rows],
+        "missing_fields": [name for name in asked if name not in partition.fields],
+        "production_status": [int(bool(known) and all(name in row.shapes for name in known)) for row in rows],
         "keys": [row.key for row in rows],
         "group_ids": [row.group for row in rows],
         "custom_meta": [None if row is NOBODY else row.custom for row in rows],

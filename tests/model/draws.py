@@ -26,14 +26,21 @@ OPERATIONS = {
     "insert_a_group": 3,
     "produce_for_rows_that_are_there": 6,
     "claim": 8,
-    "delete_samples": 4,
+    "ack": 6,
+    "delete_samples": 3,
     "insert": 3,
     "produce": 4,
-    "retry": 3,
+    "pass_time": 3,
+    "call_again": 3,
+    "extend": 2,
+    "explain": 2,
+    "watch": 2,
     "patch_custom_meta": 2,
     "patch_backend_meta": 2,
     "read": 2,
     "reset": 1,
+    "release_worker": 1,
+    "look_at_claims": 1,
     "restart": 1,
     "put": 1,
     "patch_partition": 1,
@@ -45,6 +52,7 @@ operations = st.sampled_from([name for name, times in OPERATIONS.items() for _ i
 partitions = st.sampled_from(("a",) * 14 + PARTITIONS)  # the first is what a shrunk example shows
 doomed = st.sampled_from(("b", "b", "c", "c", "a"))
 tasks = st.sampled_from(TASKS)
+workers = st.sampled_from((None, "w", "v"))
 key_lists = st.lists(st.sampled_from(KEYS), min_size=1, max_size=4, unique=True)
 sizes = st.integers(0, 2)
 
@@ -116,7 +124,8 @@ def settings_of(draw: st.DrawFn) -> tuple[dict[str, SchemaIn], Settings]:
     """A partition's settings, as they come in and as they are meant."""
     declared = {name: draw(declarations(name)) for name in draw(st.lists(st.sampled_from(FIELDS), max_size=2))}
     expected, most = draw(st.sampled_from([None, 0, 3, 6])), draw(st.sampled_from([None, None, 5]))
-    meaning = Settings(expected, most, {name: meant for name, (_, meant) in declared.items()})
+    attempts = draw(st.sampled_from([5, 2, 1]))
+    meaning = Settings(expected, most, attempts, {name: meant for name, (_, meant) in declared.items()})
     return {name: said for name, (said, _) in declared.items()}, meaning
 
 

@@ -9,16 +9,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.model.plain import Partition, Row, Schema, Settings, State, Task, merged
+from tests.model.plain import LOST, Partition, Row, Schema, Settings, State, Task, merged
 
 MAX_DELETED = 2
 
 
 class Refusal(Exception):
-    """The call is refused; `codes` are the reasons there are."""
+    """The call is refused; `codes` are the reasons there are, `rows` those that the problem names, where it must."""
 
-    def __init__(self, codes: Iterable[str]) -> None:
+    def __init__(self, codes: Iterable[str], rows: Iterable[int] | None = None) -> None:
         self.codes = set(codes)
+        self.rows = None if rows is None else sorted(rows)
         super().__init__(sorted(self.codes))
 
 
@@ -50,13 +51,22 @@ class Plain:
             raise Refusal(["partition-cleared" if name in self.state.deleted else "partition-not-found"])
         return partition
 
-    def _settle(self, after: State, name: str, touched: Iterable[int] = ()) -> None:
+    def revision_of(self, name: str) -> int:
+        partition = self.find(name)
+        return partition.revision if partition else self.state.deleted.get(name, 0)
+
+    def _settle(self, after: State, name: str, touched: Iterable[int] = (), others: Iterable[str] = ()) -> None:
+        """`after` is the state now, in a new revision if it differs; `others` changed with `name`."""
         before, self.state = self.state, after
         if after == before:
             self.state = before
             return
         self.revision += 1
-        old, new = before.partitions.get(name), after.partitions.get(name)
+        for changed in {name, *others}:
+            self._mark(before.partitions.get(changed), after, changed, touched)
+
+    def _mark(self, old: Partition | None, after: State, name: str, touched: Iterable[int]) -> None:
+        new = after.partitions.get(name)
         if new is None:
             after.deleted[name] = self.revision
             while len(after.deleted) > MAX_DELETED:
@@ -82,7 +92,7 @@ class Plain:
             if any(clash):
                 raise Refusal(set().union(*clash))
             partition.settings = copy.deepcopy(settings)
-            partition.most = settings.most
+            partition.most, partition.attempts = settings.most, settings.attempts
             partition.expected = partition.expected if partition.is_sealed else settings.expected
             for known, schema in settings.declared.items():
                 partition.fields.setdefault(known, copy.deepcopy(schema))
@@ -90,7 +100,7 @@ class Plain:
                 partition.fields[known].ragged |= schema.ragged
         self._settle(after, name)
 
-    def patch_partition(self, name: str, expected: int | None, most: int | None) -> None:
+    def patch_partition(self, name: str, expected: int | None, most: int | None, attempts: int | None) -> None:
         self.get(name)
         after = copy.deepcopy(self.state)
         partition = after.partitions[name]
@@ -98,6 +108,7 @@ class Plain:
             raise Refusal(["partition-sealed"])
         partition.expected = partition.expected if expected is None else expected
         partition.most = partition.most if most is None else most
+        partition.attempts = attempts or partition.attempts
         self._settle(after, name)
 
     def seal(self, name: str) -> None:
@@ -114,6 +125,10 @@ class Plain:
             return 0
         after = copy.deepcopy(self.state)
         del after.partitions[name]
+        held = [lease for lease in after.leases.values() if lease.partition == name]
+        for lease in held:
+            lease.fates.update(dict.fromkeys(lease.open, LOST))
+        after.close(held)
         self._settle(after, name)
         return len(partition.rows)
 
@@ -205,8 +220,12 @@ class Plain:
             partition.note_shapes(name)
         return turned
 
-    def patch_custom(self, name: str, write: Write) -> None:
+    def patch_custom(self, name: str, write: Write, if_revision: int | None = None) -> None:
         self.get(name)
+        after = copy.deepcopy(self.state)
+        rows, _ = self._rows(after, after.partitions[name], write, None, create=False)
+        if if_revision is not None and any(row.revision > if_revision for row in rows):
+            raise Refusal(["precondition-failed"])
         self.produce(name, write, create=False)
 
     def patch_backend(self, name: str, write: Write, columns: dict[str, list[Any]]) -> None:
@@ -230,6 +249,7 @@ class Plain:
         partition = after.partitions[name]
         gone = [row for row in partition.rows.values() if row.index in (indexes or ()) or row.key in (keys or ())]
         partition.clear(gone)
+        after.lose(name, partition.tasks, [row.index for row in gone])
         revisions = {row.index: row.revision for row in partition.rows.values()}
         self._settle(after, name)
         for row in partition.rows.values():
@@ -247,5 +267,6 @@ class Plain:
         after = copy.deepcopy(self.state)
         for known in tasks:
             after.partitions[name].tasks[known] = Task()
+        after.lose(name, tasks)
         self._settle(after, name)
-        return sum(len(kept.consumed) + kept.cleared for kept in tasks.values())
+        return sum(len(kept.taken) + kept.cleared for kept in tasks.values())

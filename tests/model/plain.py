@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Shape = tuple[int, ...]
+OPEN, ACCEPTED, RELEASED, REJECTED, LOST = "open", "accepted", "released", "rejected", "lost"
+REMEMBERED = 3
 
 
 @dataclass
@@ -43,14 +45,32 @@ class Schema:
 
 @dataclass
 class Task:
+    """`leased`: who holds a row, by number; `dead`: why; `attempts`: how often a row went out with a lease."""
+
     consumed: set[int] = field(default_factory=set)
     cleared: int = 0
+    leased: dict[int, int] = field(default_factory=dict)
+    dead: dict[int, str] = field(default_factory=dict)
+    attempts: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def taken(self) -> set[int]:
+        """Rows that are not to be had."""
+        return {*self.consumed, *self.leased, *self.dead}
+
+    def forget(self, index: int) -> None:
+        """The row is gone; that it was consumed still counts."""
+        self.cleared += index in self.consumed
+        self.consumed.discard(index)
+        for kept in (self.leased, self.dead, self.attempts):
+            kept.pop(index, None)
 
 
 @dataclass
 class Settings:
     expected: int | None = None
     most: int | None = None
+    attempts: int = 5
     declared: dict[str, Schema] = field(default_factory=dict)
 
 
@@ -63,6 +83,7 @@ class Partition:
     inserted: int = 0
     expected: int | None = None
     most: int | None = None
+    attempts: int = 5
     is_sealed: bool = False
     revision: int = field(default=0, compare=False)
 
@@ -75,7 +96,8 @@ class Partition:
     def is_done(self, task: str) -> bool:
         if not self.is_sealed and (self.expected is None or self.inserted < self.expected):
             return False
-        return self.tasks.get(task, Task()).consumed >= set(self.rows)
+        kept = self.tasks.get(task, Task())
+        return {*kept.consumed, *kept.dead} >= set(self.rows)
 
     def note_shapes(self, name: str) -> None:
         """Ragged once two samples differ in shape, or one from the declared shape."""
@@ -91,8 +113,7 @@ class Partition:
         for row in rows:
             del self.rows[row.index]
             for task in self.tasks.values():
-                task.cleared += row.index in task.consumed
-                task.consumed.discard(row.index)
+                task.forget(row.index)
         for name in held:
             if not self.holders(name):
                 self._forget(name)
@@ -106,9 +127,9 @@ class Partition:
             row.cells.pop(name, None)
 
     def takeable(self, task: str, fields: Sequence[str]) -> list[int]:
-        """Every requested field produced, not consumed by the task; lowest first."""
-        consumed = self.tasks.get(task, Task()).consumed
-        return [i for i, row in self.rows.items() if i not in consumed and all(name in row.shapes for name in fields)]
+        """Every requested field produced, not taken by the task; lowest first."""
+        taken = self.tasks.get(task, Task()).taken
+        return [i for i, row in self.rows.items() if i not in taken and all(name in row.shapes for name in fields)]
 
     def whole_groups(self, task: str, fields: Sequence[str], n: int, by: str) -> list[list[int]]:
         """Groups of exactly n rows, all of them takeable."""
@@ -127,10 +148,50 @@ class Partition:
 
 
 @dataclass
+class Lease:
+    """Rows that a task holds: what became of each, and its attempts when handed out. Times: the service's seconds."""
+
+    number: int
+    partition: str
+    task: str
+    worker: str | None
+    token: str
+    length: float
+    size: int
+    fates: dict[int, str]
+    attempts: dict[int, int]
+    began: float = field(default=0.0, compare=False)
+    deadline: float = field(default=0.0, compare=False)
+
+    @property
+    def open(self) -> list[int]:
+        return [index for index, fate in self.fates.items() if fate == OPEN]
+
+
+@dataclass
 class State:
     partitions: dict[str, Partition] = field(default_factory=dict)
     deleted: dict[str, int] = field(default_factory=dict, compare=False)
     next_index: int = 0
+    leases: dict[int, Lease] = field(default_factory=dict)
+    closed: dict[int, Lease] = field(default_factory=dict)
+
+    def lose(self, name: str, tasks: Iterable[str], indexes: Iterable[int] | None = None) -> None:
+        """What these tasks hold of a partition is taken from them; of all its rows, or of some."""
+        for task in tasks:
+            held = [lease for lease in self.leases.values() if (lease.partition, lease.task) == (name, task)]
+            for lease in held:
+                gone = lease.open if indexes is None else set(lease.open) & set(indexes)
+                lease.fates.update(dict.fromkeys(gone, LOST))
+            self.close(held)
+
+    def close(self, touched: Iterable[Lease]) -> None:
+        """Leases without an open row are closed, and only the last of them remembered."""
+        for lease in touched:
+            if not lease.open:
+                self.closed[lease.number] = self.leases.pop(lease.number)
+        while len(self.closed) > REMEMBERED:
+            del self.closed[next(iter(self.closed))]
 
 
 def merged(target: Any, patch: Any) -> Any:

@@ -1,71 +1,97 @@
-"""Claims against the model: what goes out, what is answered when too little is there, and who may wait."""
+"""Calls that may wait, against the model: when they can be answered, and what they must be told.
 
-import json
+`ready` is the whole condition under which such a call is answered before its time is up; `meet` takes the answer.
+"""
+
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
 
 from core.batch import View
-from core.engine import Engine
-from core.errors import PartitionCleared
-from core.operations.claim import Claimed, NotClaimed, Wanted, claim
-from core.parked import Parked
+from core.leases import number_of
+from core.operations.claim import Wanted
 from core.samplers import sampler
-from tests.model import draws
-from tests.model.compare import described
-from tests.model.model import Plain
-from tests.model.plain import Partition, Task
+from tests.model import calls, draws
+from tests.model.compare import account, described, meant_summary, shown, summary
+from tests.model.leases import Model
+from tests.model.plain import Lease, Partition, Task
+from tests.model.service import Answer
+
+WAIT_S = 5.0
 
 
 @dataclass
-class Waiting:
-    """One claim, parked or not."""
+class Watch:
+    """GET of a partition past a revision."""
+
+    name: str
+    revision: int
+    wait_s: float = WAIT_S
+
+    def call(self) -> calls.Call:
+        return calls.watch(self.name, self.revision, self.wait_s)
+
+    def ready(self, plain: Model) -> bool:
+        partition = plain.find(self.name)
+        return partition is None or partition.revision > self.revision
+
+    def meet(self, answer: Answer, plain: Model, _: bool) -> None:
+        partition = plain.find(self.name)
+        if partition is None:
+            assert answer.code == ("partition-cleared" if self.name in plain.state.deleted else "partition-not-found")
+        else:
+            assert summary(answer.body) == meant_summary(self.name, partition)
+
+
+@dataclass
+class Claim:
+    """One claim: of whole groups of `n` where `by` says so, with a lease where `wanted` has its length."""
 
     name: str
     wanted: Wanted
     n: int
     by: str | None
-    parked: Parked[Any] | None = None
+    wait_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.wait_s = self.wanted.wait_s
 
     @classmethod
-    def drawn(cls, data: st.DataObject, name: str, partition: Partition | None) -> "Waiting":
+    def drawn(cls, data: st.DataObject, name: str, partition: Partition | None) -> "Claim":
         by = data.draw(st.sampled_from(["group_id", "group_id", "position", None, None]))
         sizes = Counter(row.group for row in partition.rows.values()).values() if partition else ()
         n = data.draw(st.sampled_from([*sizes, 1, 2, 2, 3])) if by else 1
         most = n * data.draw(st.sampled_from([1, 1, 2, 3]))
-        arguments = {"n_samples_per_prompt": n, "group_by": by} if by else {}
-        chosen = sampler("grpo_group" if by else "sequential", arguments)
+        chosen = sampler("grpo_group", {"n_samples_per_prompt": n, "group_by": by}) if by else sampler("sequential", {})
         fields = tuple(data.draw(st.lists(st.sampled_from(["ids"] * 6 + ["mask", "text"]), min_size=1, max_size=2)))
-        least = data.draw(st.integers(1, most))
-        task = data.draw(draws.tasks)
-        return cls(name, Wanted(task, fields, most, least, 5.0, chosen, View(fields, expand=True)), n, by)
+        least, wait_s = data.draw(st.integers(1, most)), data.draw(st.sampled_from([0.0, WAIT_S]))
+        lease_s, worker = data.draw(st.sampled_from([None, 2.0, 5.0, 9.0])), data.draw(draws.workers)
+        view, task = View(fields, expand=True), data.draw(draws.tasks)
+        return cls(name, Wanted(task, fields, most, least, wait_s, chosen, view, lease_s, worker), n, by)
 
-    def begin(self, engine: Engine, plain: Plain) -> bool:
-        """Send it; whether it waits."""
+    def call(self) -> calls.Call:
+        return calls.claim(self.name, self.wanted)
+
+    def ready(self, plain: Model) -> bool:
         if self.name in plain.state.deleted:
-            self._is_cleared(lambda: claim(engine, self.name, self.wanted))
-            return False
-        return self._answered(claim(engine, self.name, self.wanted), plain, self.wanted.most, may_wait=True)
+            return True
+        partition = plain.find(self.name)
+        is_done = partition is not None and partition.is_done(self.wanted.task)
+        return is_done or self._is_enough(partition, self.wanted.most)
 
-    def again(self, engine: Engine, plain: Plain, is_last: bool) -> bool:
-        """Its partition changed, or (`is_last`) its time is up; whether it waits on."""
-        parked = self.parked
-        assert parked is not None
+    def meet(self, answer: Answer, plain: Model, is_last: bool) -> None:
+        """It was answered; `is_last`: its time was up, or it did not want to wait."""
+        partition = plain.find(self.name)
         if self.name in plain.state.deleted:
-            self._is_cleared(lambda: parked.retry(is_last))
-            return False
-        enough = self.wanted.least if is_last else self.wanted.most
-        return self._answered(parked.retry(is_last), plain, enough, may_wait=not is_last)
-
-    @staticmethod
-    def _is_cleared(call: Any) -> None:
-        try:
-            call()
-        except PartitionCleared:
-            return
-        raise AssertionError("a claim in a deleted partition was answered")
+            assert answer.code == "partition-cleared"
+        elif partition and self._is_enough(partition, self.wanted.least if is_last else self.wanted.most):
+            self._check_batch(answer.body, partition)
+            self._hand_out(answer.body, plain)
+        else:
+            self._check_refused(answer.body, partition or Partition())
 
     def offered(self, partition: Partition | None) -> list[list[int]]:
         """Groups that could go out: of one row each for `sequential`."""
@@ -75,34 +101,20 @@ class Waiting:
             return [[index] for index in partition.takeable(self.wanted.task, self.wanted.fields)]
         return partition.whole_groups(self.wanted.task, self.wanted.fields, self.n, self.by)
 
-    def enough(self, partition: Partition | None, usual: int) -> int:
+    def _is_enough(self, partition: Partition | None, usual: int) -> bool:
         """The last rows of a sealed partition go out once all are ready, whatever the minimum."""
-        if partition is None or not partition.is_sealed:
-            return usual
-        consumed = partition.tasks.get(self.wanted.task, Task()).consumed
-        left = [index for index in partition.rows if index not in consumed]
-        ready = partition.takeable(self.wanted.task, self.wanted.fields)
-        return 1 if 0 < len(left) < self.wanted.most and left == ready else usual
+        enough = usual
+        if partition is not None and partition.is_sealed:
+            taken = partition.tasks.get(self.wanted.task, Task()).taken
+            left = [index for index in partition.rows if index not in taken]
+            ready = partition.takeable(self.wanted.task, self.wanted.fields)
+            enough = 1 if 0 < len(left) < self.wanted.most and left == ready else usual
+        return len(self.offered(partition)) * self.n >= enough
 
-    def _answered(self, answer: Any, plain: Plain, enough: int, *, may_wait: bool) -> bool:
-        partition = plain.find(self.name)
-        offered = self.offered(partition)
-        if len(offered) * self.n >= self.enough(partition, enough):
-            assert isinstance(answer, Claimed)
-            assert partition is not None
-            self._check_claimed(answer, partition, offered)
-            plain.consume(self.name, self.wanted.task, answer.batch.global_indexes.tolist())
-            return False
-        if may_wait and not (partition and partition.is_done(self.wanted.task)):
-            assert isinstance(answer, Parked)
-            self.parked = answer
-            return True
-        assert isinstance(answer, NotClaimed)
-        self._check_refused(answer, partition)
-        return False
-
-    def _check_claimed(self, answer: Claimed, partition: Partition, offered: list[list[int]]) -> None:
-        indexes = answer.batch.global_indexes.tolist()
+    def _check_batch(self, body: Any, partition: Partition) -> None:
+        assert body["claim"] is not None, body
+        found, offered = body["batch"], self.offered(partition)
+        indexes = found["global_indexes"]
         groups = [indexes[at : at + self.n] for at in range(0, len(indexes), self.n)]
         assert len(groups) == min(self.wanted.most // self.n, len(offered))
         if self.by == "group_id":
@@ -110,35 +122,63 @@ class Waiting:
             assert len(set(indexes)) == len(indexes)
         else:
             assert groups == offered[: len(groups)]
-        assert answer.batch.status.tolist() == [1] * len(indexes)
         meant = described(partition, indexes, list(self.wanted.fields), False)
-        assert list(answer.batch.fields) == meant["fields"]
-        assert json.loads(answer.batch.custom_meta or b"") == meant["custom_meta"]
-        backend = json.loads(answer.batch.backend_meta or b"")
-        assert backend == meant["backend_meta"]
+        assert found["production_status"] == meant["production_status"] == [1] * len(indexes)
+        assert shown(found) == {member: meant[member] for member in shown(found)}
 
-    def _check_refused(self, answer: NotClaimed, partition: Partition | None) -> None:
-        partition = partition or Partition()
-        task, fields = self.wanted.task, self.wanted.fields
+    def _hand_out(self, body: Any, plain: Model) -> None:
+        info, indexes = body["claim"], body["batch"]["global_indexes"]
+        number = number_of(info["claim_id"])
+        assert number == body["revision"] == plain.revision + 1
+        assert (info["task"], info["worker"]) == (self.wanted.task, self.wanted.worker)
+        if self.wanted.lease_s is None:
+            assert (info["ack"], info.get("token")) == ("on_dispatch", None)
+            plain.consume(self.name, self.wanted.task, indexes)
+            return
+        lease = Lease(
+            number, self.name, info["task"], info["worker"], info["token"], self.wanted.lease_s, self.n, {}, {}
+        )  # fmt: skip
+        plain.lease(self.name, indexes, lease)
+        assert (info["ack"], info["expires_in_s"]) == ("explicit", self.wanted.lease_s)
+        assert info["attempts"] == list(lease.attempts.values())
+        assert info["attempt"] == max(lease.attempts.values())
+
+    def _check_refused(self, body: Any, partition: Partition) -> None:
+        assert body["claim"] is None, body
+        assert body["batch"]["global_indexes"] == []
+        assert (body["wanted"], body["done"]) == (self.wanted.most, partition.is_done(self.wanted.task))
+        self._check_reasons(body, partition)
+
+    def check_explained(self, body: Any, partition: Partition | None) -> None:
+        """The same question, asked without taking."""
+        held = partition or Partition()
+        kept = held.tasks.get(self.wanted.task, Task())
+        total = len(held.rows) + kept.cleared + max(0, (held.expected or 0) - held.inserted)
+        meant = {**account(kept), "wanted": self.wanted.most, "total": total, "done": held.is_done(self.wanted.task)}
+        assert {member: body[member] for member in meant} == meant
+        self._check_reasons(body, held)
+
+    def _check_reasons(self, body: Any, partition: Partition) -> None:
+        task, fields = partition.tasks.get(self.wanted.task, Task()), self.wanted.fields
         known = set(fields) <= partition.fields.keys()
-        assert answer.ready == (len(partition.takeable(task, fields)) if known else 0)
-        assert (answer.wanted, answer.done) == (self.wanted.most, partition.is_done(task))
-        found = {(reason.reason, reason.field): reason.count for reason in answer.blocking}
+        assert body["ready"] == (len(partition.takeable(self.wanted.task, fields)) if known else 0)
+        found = {(reason["reason"], reason.get("field")): reason for reason in body["blocking"]}
+        if ("partition-absent", None) in found:
+            assert not partition.rows
+            return
+        lacking = {name: [i for i, row in partition.rows.items() if name not in row.shapes] for name in fields}
         for name in fields:
-            lacking = len(partition.rows) - len(partition.holders(name))
-            if name not in partition.fields and answer.batch is not None:
-                assert ("field-unknown", name) in found
-            elif lacking and name in partition.fields:
-                assert found["not-produced", name] == lacking
-        consumed = len(partition.tasks.get(task, Task()).consumed)
-        assert found.get(("consumed", None), 0) == consumed
+            if name not in partition.fields:
+                assert found["field-unknown", name]["count"] == len(partition.rows)
+            else:
+                same(found.get(("not-produced", name)), lacking[name])
+        same(found.get(("consumed", None)), task.consumed)
+        same(found.get(("leased", None)), task.leased)
+        same(found.get(("dead", None)), task.dead)
+        assert (("exhausted", None) in found) == (len(task.taken) == len(partition.rows))
 
-    def check_ripe(self, plain: Plain) -> None:
-        """Whoever could be answered is ripe; nobody else, but for windows of two groups, which show when taken."""
-        assert self.parked is not None
-        partition = plain.find(self.name)
-        enough = self.enough(partition, self.wanted.most)
-        ready = self.name in plain.state.deleted or len(self.offered(partition)) * self.n >= enough
-        ready |= partition is not None and partition.is_done(self.wanted.task)
-        if ready or self.by != "position":
-            assert self.parked.is_ripe() == ready
+
+def same(reason: Any, indexes: Iterable[int]) -> None:
+    """A reason counts these rows and names the first of them; none, where there are none."""
+    rows = sorted(indexes)
+    assert (reason["count"], reason["global_indexes"]) == (len(rows), rows[:10]) if rows else reason is None
