@@ -412,6 +412,7 @@ class Partition:
             self.custom_meta = grown(self.custom_meta[rows], capacity, EMPTY)
             self.custom_meta[0] = NULL
         self.rows.keep(rows, capacity)
+        self._located = NOWHERE
         self.groups.remove(np.flatnonzero(self.rows.clearing))
         self._drop_all_supplies()
 

@@ -641,3 +641,15 @@ def _check(engine: Engine) -> None:
     kept, fresh = partition.supply("t", ("n",)), partition._build_supply("t", ("n",))
     assert np.flatnonzero(kept.ready.bits).tolist() == np.flatnonzero(fresh.ready.bits).tolist()
     assert partition.grid.hidden[partition.fields["n"].bit] == clearing.sum()
+
+
+def test_a_write_lands_on_its_row_after_a_commit_that_closes_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row numbers change with a commit: what was known of them before must not be used after."""
+    monkeypatch.setattr("core.partition.GAPS", 2)
+    engine = new_engine()
+    indexes = add(engine, P, 9)
+    going = plan(engine, *indexes[:8])
+    write(engine, P, indexes[8:], ["n"])
+    commit_clear(engine, going.clear.clear_id)
+    write(engine, P, indexes[8:], ["m"])
+    assert look(engine, P, indexes[8:], ["n", "m"]).status.tolist() == [1]
