@@ -17,7 +17,10 @@ from core.events import (
     AnyEvent,
     BackendMetaSet,
     Change,
+    ClearAborted,
+    ClearCommitted,
     Cleared,
+    ClearPlanned,
     Consumed,
     CustomMetaSet,
     Extended,
@@ -57,13 +60,24 @@ class Task:
     sums: dict[str, int]
     holder: dict[int, int] = field(default_factory=dict)
 
-    def move(self, index: int, before: str, after: str) -> None:
+    def move(self, index: int, before: str, after: str, step: int = 1) -> None:
+        """`step` 0: the sample is clearing, and in no sum."""
         found = self.state.get(index, "gone")
         if found != before:
             raise Broken(f"sample {index} is {found}: it cannot go from {before} to {after}")
         self.state[index] = after
-        self.sums[before] -= 1
-        self.sums[after] += 1
+        self.sums[before] -= step
+        self.sums[after] += step
+
+    def count(self, indexes: Iterable[int], step: int) -> None:
+        """These samples are in the sums (step 1), or not (-1)."""
+        for index in indexes:
+            self.sums[self.state[index]] += step
+
+    def forget(self, indexes: Iterable[int]) -> None:
+        for index in indexes:
+            del self.state[index]
+            self.holder.pop(index, None)
 
 
 @dataclass
@@ -73,6 +87,7 @@ class Book:
     allocated: int = 0
     live: set[int] = field(default_factory=set)
     clearing: set[int] = field(default_factory=set)
+    clears: dict[int, set[int]] = field(default_factory=dict)
     cleared: int = 0
     tasks: dict[str, Task] = field(default_factory=dict)
 
@@ -190,10 +205,11 @@ class Audit:
         rows = [index for packed in fates.values() for index in unpack(packed).tolist()]
         if held is None or held.partition != event.partition or not held.rows.issuperset(rows):
             raise Broken(f"claim {event.number} settles samples that it does not hold: {rows}")
-        task = self.book(event.partition).task(held.task)
+        book = self.book(event.partition)
+        task = book.task(held.task)
         for after, packed in fates.items():
             for index in unpack(packed).tolist():
-                task.move(index, LEASED, after)
+                task.move(index, LEASED, after, int(index not in book.clearing))
                 del task.holder[index]
         held.rows.difference_update(rows)
         self._end([])
@@ -211,14 +227,46 @@ class Audit:
     def cleared(self, event: Cleared) -> None:
         book, indexes = self.rows(event)
         for task in book.tasks.values():
-            for index in indexes:
-                task.sums[task.state.pop(index)] -= 1
-                task.holder.pop(index, None)
+            task.count(indexes, -1)
         book.live.difference_update(indexes)
+        self._gone(event.partition, book, set(indexes))
+
+    def planned(self, event: ClearPlanned) -> None:
+        book, indexes = self.rows(event)
+        if event.number != self.revision:
+            raise Broken(f"clear {event.number} has a number that was there before")
+        for task in book.tasks.values():
+            task.count(indexes, -1)
+        book.live.difference_update(indexes)
+        book.clearing.update(indexes)
+        book.clears[event.number] = set(indexes)
+
+    def committed(self, event: ClearCommitted) -> None:
+        book, indexes = self._ended_clear(event)
+        self._gone(event.partition, book, indexes)
+
+    def aborted(self, event: ClearAborted) -> None:
+        book, indexes = self._ended_clear(event)
+        book.live |= indexes
+        for task in book.tasks.values():
+            task.count(indexes, 1)
+
+    def _ended_clear(self, event: Any) -> tuple[Book, set[int]]:
+        book = self.book(event.partition)
+        if event.number not in book.clears:
+            raise Broken(f"clear {event.number} ends, but it is not pending")
+        indexes = book.clears.pop(event.number)
+        book.clearing -= indexes
+        return book, indexes
+
+    def _gone(self, name: str, book: Book, indexes: set[int]) -> None:
+        """For good, and with them what is leased of them."""
+        for task in book.tasks.values():
+            task.forget(indexes)
         book.cleared += len(indexes)
         for held in self.leases.values():
-            if held.partition == event.partition:
-                held.rows.difference_update(indexes)
+            if held.partition == name:
+                held.rows -= indexes
         self._end([])
 
     def _end(self, ended: Iterable[Held]) -> None:
@@ -245,6 +293,9 @@ _LAWS: dict[type, Callable[[Audit, Any], None]] = {
     Extended: Audit.extended,
     Reset: Audit.reset,
     Cleared: Audit.cleared,
+    ClearPlanned: Audit.planned,
+    ClearCommitted: Audit.committed,
+    ClearAborted: Audit.aborted,
 }
 
 

@@ -16,7 +16,10 @@ from core.errors import Refused
 from core.events import (
     AnyEvent,
     Change,
+    ClearAborted,
+    ClearCommitted,
     Cleared,
+    ClearPlanned,
     Consumed,
     CustomMetaSet,
     Extended,
@@ -28,6 +31,8 @@ from core.events import (
     Settled,
 )
 from core.operations.claim import Claimed, Wanted, claim_now
+from core.operations.clears import Wanted as WantedClear
+from core.operations.clears import abort_clear, commit_clear, plan_clear
 from core.operations.consumption import counts_of, reset_consumption
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack, expire, extend, release_worker
@@ -50,8 +55,10 @@ def audited(engine: Engine, audit: Audit) -> None:
     for task in engine.partitions[P].tasks:
         counts = counts_of(engine.partitions[P], task)
         allocated, waiting, leased, consumed, dead, clearing, cleared = audit.account(P, task)
-        live = engine.partitions[P].rows.live_count
-        assert (allocated, cleared, clearing) == (engine.partitions[P].rows.inserted, allocated - live, 0)
+        rows = engine.partitions[P].rows
+        live = rows.live_count
+        gone = allocated - rows.held_count
+        assert (allocated, cleared, clearing) == (rows.inserted, gone, rows.clearing_count)
         assert (leased, dead) == (counts.leased, counts.dead)
         assert waiting + leased + consumed + dead == live
 
@@ -70,25 +77,53 @@ def live_through(seed: int) -> None:
 
 def _something(engine: Engine, chance: random.Random, held: list[Claimed]) -> None:
     what = chance.choice(
-        ["add", "claim", "claim", "claim", "ack", "ack", "time", "extend", "delete", "reset", "worker"]
+        ["add", "claim", "ack", "clear"] * 2 + ["claim", "time", "extend", "delete", "reset", "worker"]
     )
-    claimed = chance.choice(held) if held else None
     if what == "add" or P not in engine.partitions:
         write(engine, P, add(engine, P, chance.randint(1, 4)), ["n"])
     elif what == "claim":
         held += _claim(engine, chance)
-    elif what == "time":
-        assert isinstance(engine.clock, Clock)
-        engine.clock.now += chance.randint(1, 4)
-        expire(engine, engine.clock.now)
-    elif what == "delete":
-        delete(engine, P, Selector(chance.sample(range(engine.next_index), 1)))
-    elif what == "reset" and chance.random() < 0.3:
+    elif what in ("ack", "extend"):
+        _settle(engine, chance, what, held)
+    else:
+        _ELSE[what](engine, chance)
+
+
+def _pass_time(engine: Engine, chance: random.Random) -> None:
+    assert isinstance(engine.clock, Clock)
+    engine.clock.now += chance.randint(1, 4)
+    expire(engine, engine.clock.now)
+
+
+def _delete(engine: Engine, chance: random.Random) -> None:
+    delete(engine, P, _one(engine, chance))
+
+
+def _one(engine: Engine, chance: random.Random) -> Selector:
+    """One of the last rows: they are the ones that are held."""
+    return Selector([chance.randrange(max(0, engine.next_index - 12), engine.next_index)])
+
+
+def _reset(engine: Engine, chance: random.Random) -> None:
+    if chance.random() < 0.3:
         reset_consumption(engine, P, chance.choice(TASKS))
-    elif what == "worker":
-        release_worker(engine, chance.choice("vw"))
-    elif claimed is not None and claimed.lease is not None:
-        _settle(engine, chance, what, claimed)
+
+
+def _release(engine: Engine, chance: random.Random) -> None:
+    release_worker(engine, chance.choice("vw"))
+
+
+def _clear(engine: Engine, chance: random.Random) -> None:
+    """Plan one, or end one that is pending."""
+    pending = list(engine.clears.pending.values())
+    if pending and chance.random() < 0.5:
+        end = commit_clear if chance.random() < 0.5 else abort_clear
+        end(engine, chance.choice(pending).clear_id)
+    else:
+        plan_clear(engine, P, WantedClear(_one(engine, chance)))
+
+
+_ELSE = {"time": _pass_time, "delete": _delete, "reset": _reset, "worker": _release, "clear": _clear}
 
 
 def _claim(engine: Engine, chance: random.Random) -> list[Claimed]:
@@ -99,8 +134,10 @@ def _claim(engine: Engine, chance: random.Random) -> list[Claimed]:
     return [claimed] if isinstance(claimed, Claimed) else []
 
 
-def _settle(engine: Engine, chance: random.Random, what: str, claimed: Claimed) -> None:
-    assert claimed.lease is not None
+def _settle(engine: Engine, chance: random.Random, what: str, held: list[Claimed]) -> None:
+    claimed = chance.choice(held[-5:]) if held else None
+    if claimed is None or claimed.lease is None:
+        return
     if what == "extend":
         extend(engine, claimed.claim_id, claimed.lease.token, 5.0)
         return
@@ -142,16 +179,29 @@ def expires_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def forgets_who_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a deleted row the lease still says that it is held."""
-    clear = Task.clear
+    drop = Task.drop
 
     def wrong(self: Task, rows: Any, indexes: Any) -> Any:
-        return clear(self, rows, indexes)[:0]
+        return drop(self, rows, indexes)[:0]
 
-    monkeypatch.setattr(Task, "clear", wrong)
+    monkeypatch.setattr(Task, "drop", wrong)
+
+
+def offers_clearing_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is released while it is clearing can be had again."""
+    monkeypatch.setattr(Partition, "_settle_rows", _settle_rows)
+
+
+def _settle_rows(self: Partition, task: Task, indexes: bytes, state: int) -> Any:
+    rows = self.rows.locate_held(np.frombuffer(indexes, "<i8"))
+    task.settle(rows, state, self.rows.live[rows])
+    return rows
 
 
 @pytest.mark.parametrize(
-    "bug", [forgets_leases, offers_accepted_rows, expires_too_much, forgets_who_holds], ids=lambda bug: bug.__name__
+    "bug",
+    [forgets_leases, offers_accepted_rows, expires_too_much, forgets_who_holds, offers_clearing_rows],
+    ids=lambda bug: bug.__name__,
 )
 def test_a_bug_in_the_engine_is_found(
     monkeypatch: pytest.MonkeyPatch, bug: Callable[[pytest.MonkeyPatch], None]
@@ -176,6 +226,10 @@ def settled(number: int, accepted: bytes = b"", released: bytes = b"") -> Settle
     return Settled(P, number, accepted, released, b"", [], b"")
 
 
+def planned(number: int, *indexes: int) -> ClearPlanned:
+    return ClearPlanned(P, number, packed(*indexes), False, 0.0)
+
+
 BEGIN: list[AnyEvent] = [PartitionMade(P, 0.0), Inserted(P, 0, 3, None)]
 BAD: dict[str, list[AnyEvent]] = {
     "two leases of one row": [leased(3, 0, 1), leased(4, 1, 2)],
@@ -191,6 +245,12 @@ BAD: dict[str, list[AnyEvent]] = {
     "an index given out again": [Inserted(P, 2, 1, None)],
     "a cleared row is patched": [Cleared(P, packed(0)), CustomMetaSet(P, packed(0), [b"{}"])],
     "cleared twice": [Cleared(P, packed(0)), Cleared(P, packed(0))],
+    "leased while it is clearing": [planned(3, 0), leased(4, 0)],
+    "patched while it is clearing": [planned(3, 0), CustomMetaSet(P, packed(0), [b"{}"])],
+    "cleared by two": [planned(3, 0), planned(4, 0)],
+    "committed twice": [planned(3, 0), ClearCommitted(P, 3), ClearCommitted(P, 3)],
+    "aborted after its commit": [planned(3, 0), ClearCommitted(P, 3), ClearAborted(P, 3)],
+    "accepted after the commit": [leased(3, 0, 1), planned(4, 0), ClearCommitted(P, 4), settled(3, packed(0))],
     "made twice": [PartitionMade(P, 0.0)],
     "deleted and written": [PartitionDeleted(P), Inserted(P, 3, 1, None)],
 }
@@ -216,7 +276,8 @@ def test_a_revision_that_is_left_out_or_said_twice_is_refused() -> None:
 
 def test_rows_go_round_and_the_account_follows() -> None:
     audit = Audit()
-    events = [leased(3, 0, 1), settled(3, packed(0), packed(1)), leased(5, 1), Cleared(P, packed(0)), Reset(P, "t")]
+    events: list[AnyEvent] = [leased(3, 0, 1), settled(3, packed(0), packed(1)), leased(5, 1), planned(6, 0, 1)]
+    events += [settled(5, packed(1)), ClearAborted(P, 6), Cleared(P, packed(0)), Reset(P, "t")]
     accounts = []
     for revision, event in zip(itertools.count(1), [*BEGIN, *events], strict=False):
         audit.take(Change(revision, [event]))
@@ -225,6 +286,9 @@ def test_rows_go_round_and_the_account_follows() -> None:
         (1, 2, 0, 0, 0, 0),
         (2, 0, 1, 0, 0, 0),
         (1, 1, 1, 0, 0, 0),
-        (1, 1, 0, 0, 0, 1),
+        (1, 0, 0, 0, 2, 0),
+        (1, 0, 0, 0, 2, 0),
+        (1, 0, 2, 0, 0, 0),
+        (1, 0, 1, 0, 0, 1),
         (2, 0, 0, 0, 0, 1),
     ]

@@ -14,7 +14,7 @@ from app import render
 from app.incoming import Reply
 from core.batch import View
 from core.cells import Column
-from core.operations import consumption, leases, partitions, read
+from core.operations import clears, consumption, leases, partitions, read
 from core.operations import produce as production
 from core.operations.claim import Wanted, claim_now, explain_claim
 from core.operations.claim import claim as claim_until
@@ -23,6 +23,7 @@ from core.operations.produce import RowWrite
 from core.selection import Selector
 from tests.core.world import ALL_PARTS, MANY
 from tests.core.world import Schema as SchemaIn
+from tests.model.model import Chosen
 
 READS = ("batch-meta", "backend-meta", "lookup", "explain")
 PAGE = 10_000
@@ -122,14 +123,20 @@ def insert(name: str, number: int | None, write: RowWrite) -> Call:
 
 
 def produce(
-    name: str, write: RowWrite, create: bool, schemas: Mapping[str, SchemaIn], backend: Mapping[str, Column]
+    name: str,
+    write: RowWrite,
+    create: bool,
+    schemas: Mapping[str, SchemaIn],
+    backend: Mapping[str, Column],
+    skip: bool = False,
 ) -> Call:
     body = rows(write) | {
         "create": create,
+        "on_cleared": "skip" if skip else "refuse",
         "field_schema": {known: schema(said) for known, said in schemas.items()},
         "backend_meta": {known: column(said) for known, said in backend.items()},
     }
-    arguments = (name, write, create, schemas, backend)
+    arguments = (name, write, create, schemas, backend, skip)
     return Call("POST", of(name, "production"), body, production.produce, render.produced, arguments)
 
 
@@ -145,10 +152,48 @@ def patch_backend(name: str, write: RowWrite, columns: Mapping[str, Column]) -> 
     return Call("PATCH", of(name, "backend-meta"), body, operation, shown, (name, write, columns))
 
 
-def delete_samples(name: str, indexes: list[int] | None, keys: list[str] | None) -> Call:
-    body = members(global_indexes=indexes, keys=keys)
-    shown = render.deleted_samples(name)
-    return Call("POST", of(name, "samples", "delete"), body, delete, shown, (name, Selector(indexes, keys)))
+def selector(chosen: Chosen) -> Selector:
+    return Selector(chosen.indexes, chosen.keys, chosen.groups, chosen.prefix)
+
+
+def selected(chosen: Chosen) -> dict[str, Any]:
+    """The selector's member."""
+    return members(
+        global_indexes=chosen.indexes, keys=chosen.keys, group_ids=chosen.groups, key_prefix=chosen.prefix
+    )  # fmt: skip
+
+
+def delete_samples(name: str, chosen: Chosen) -> Call:
+    path, shown = of(name, "samples", "delete"), render.deleted_samples(name)
+    return Call("POST", path, selected(chosen), delete, shown, (name, selector(chosen)))
+
+
+# Clears
+
+
+def plan_clear(name: str, chosen: Chosen, is_all: bool, with_tombstones: bool) -> Call:
+    body = selected(chosen) | {"all": is_all, "tombstone": with_tombstones, "expand": True}
+    wanted = clears.Wanted(selector(chosen), is_all, None, with_tombstones)
+    return Call("POST", of(name, "clears"), body, clears.plan_clear, render.planned_clear, (name, wanted, True))
+
+
+def commit_clear(clear_id: str) -> Call:
+    path = f"/v1/clears/{clear_id}/commit"
+    return Call("POST", path, {}, clears.commit_clear, render.committed_clear, (clear_id,))
+
+
+def abort_clear(clear_id: str) -> Call:
+    return Call("POST", f"/v1/clears/{clear_id}/abort", {}, clears.abort_clear, render.aborted_clear, (clear_id,))
+
+
+def get_clear(clear_id: str) -> Call:
+    path = f"/v1/clears/{clear_id}?expand=true"
+    return Call("GET", path, None, clears.get_clear, render.clear, (clear_id, True))
+
+
+def list_clears(state: str | None = None) -> Call:
+    path = f"/v1/clears?limit={PAGE}" + (f"&state={state}" if state else "")
+    return Call("GET", path, None, clears.list_clears, render.clears, (state, PAGE, None))
 
 
 # Consuming
@@ -213,6 +258,13 @@ def batch(name: str, indexes: Sequence[int] | None, fields: Sequence[str] | None
     body = members(global_indexes=indexes, fields=fields, include=sorted(ALL_PARTS), expand=True, compact=compact)
     view = View(None if fields is None else tuple(fields), ALL_PARTS, expand=True, compact=compact)
     arguments = (name, Selector(indexes), view, False, MANY, None)
+    return Call("POST", of(name, "batch-meta"), body, read.read, render.page(), arguments)
+
+
+def batch_of(name: str, chosen: Chosen) -> Call:
+    """Only which rows are meant."""
+    body = selected(chosen) | {"fields": [], "include": []}
+    arguments = (name, selector(chosen), View((), frozenset()), False, MANY, None)
     return Call("POST", of(name, "batch-meta"), body, read.read, render.page(), arguments)
 
 

@@ -12,8 +12,8 @@ from core.engine import Engine
 from core.leases import claim_id
 from core.partition import Partition as Held
 from tests.model import calls
-from tests.model.leases import Model
-from tests.model.plain import Lease, Partition, Row, Schema, Task
+from tests.model.clears import Model, fields_of
+from tests.model.plain import Clear, Lease, Partition, Row, Schema, Task
 from tests.model.service import Service
 
 NOT_STATE = {"clock", "wall", "token", "cells", "device", "forms", "log", "changed", "supplies", "_located"}
@@ -51,6 +51,7 @@ def check(service: Service, plain: Model) -> None:
     ]
     for lease in plain.state.closed.values():
         assert service.look(calls.get_claim(claim_id(lease.number))) == seen(lease, plain.now)
+    check_clears(service, plain)
     for name, partition in plain.state.partitions.items():
         assert summary(service.look(calls.get(name))) == meant_summary(name, partition)
         check_rows(service, name, partition)
@@ -58,6 +59,37 @@ def check(service: Service, plain: Model) -> None:
             assert service.look(calls.consumption_of(name, task)) == consumption(name, partition, task)
         for task, kept in partition.tasks.items():
             assert service.look(calls.dead(name, task))["dead"] == dead(partition, kept)
+
+
+def check_clears(service: Service, plain: Model) -> None:
+    there = {**plain.state.clears, **plain.state.settled}
+    lines = [shown_clear(there[number]) for number in sorted(there)]
+    assert service.look(calls.list_clears())["clears"] == lines
+    for number, clear in there.items():
+        meant = {**shown_clear(clear), "revision": plain.revision_of(clear.partition)}
+        if clear.state == "pending":
+            meant["plan"] = meant_plan(plain.state.partitions[clear.partition], clear)
+        assert service.look(calls.get_clear(clear_id(number))) == meant
+
+
+def clear_id(number: int) -> str:
+    return f"x{number:x}"
+
+
+def shown_clear(clear: Clear) -> dict[str, Any]:
+    """A clear in a list; the wall clock stands still."""
+    return {
+        "clear_id": clear_id(clear.number),
+        "partition_id": clear.partition,
+        "state": clear.state,
+        "count": len(clear.indexes),
+        "age_s": 0.0,
+    }
+
+
+def meant_plan(partition: Partition, clear: Clear) -> dict[str, Any]:
+    keys = [partition.clearing[index].key for index in clear.indexes]
+    return {"global_indexes": clear.indexes, "keys": keys, "fields": fields_of(partition, clear)}
 
 
 def seen(lease: Lease, now: float) -> dict[str, Any]:
@@ -83,6 +115,7 @@ def dead(partition: Partition, task: Task) -> list[dict[str, Any]]:
             "attempts": task.attempts.get(index, 0),
         }
         for index in sorted(task.dead)
+        if index in partition.rows
     ]
 
 
@@ -103,13 +136,16 @@ def meant_summary(name: str, partition: Partition) -> dict[str, Any]:
         "max_attempts": partition.attempts,
         "num_samples": len(partition.rows),
         "num_fields": len(partition.fields),
-        "fields": {known: len(partition.holders(known)) for known in partition.fields},
-        "tasks": {task: account(kept) for task, kept in partition.tasks.items()},
+        "fields": {name: sum(name in row.shapes for row in partition.rows.values()) for name in partition.fields},
+        "tasks": {task: account(partition, kept) for task, kept in partition.tasks.items()},
     }
 
 
-def account(task: Task) -> dict[str, int]:
-    return {"consumed": len(task.consumed) + task.cleared, "leased": len(task.leased), "dead": len(task.dead)}
+def account(partition: Partition, task: Task) -> dict[str, int]:
+    """What is consumed counts when it is gone or clearing; what is leased or dead, only while it is there."""
+    there = partition.rows.keys()
+    consumed = len(task.consumed) + task.cleared
+    return {"consumed": consumed, "leased": len(task.leased.keys() & there), "dead": len(task.dead.keys() & there)}
 
 
 def check_rows(service: Service, name: str, partition: Partition) -> None:
@@ -137,8 +173,8 @@ def consumption(name: str, partition: Partition, task: str) -> dict[str, Any]:
     return {
         "partition_id": name,
         "revision": partition.revision,
-        **account(kept),
-        "total": len(partition.rows) + kept.cleared + missing,
+        **account(partition, kept),
+        "total": len(partition.rows) + kept.consumed_gone(partition) + missing,
         "done": partition.is_done(task),
         "global_indexes": list(partition.rows),
         "consumption_status": [int(index in kept.consumed) for index in partition.rows],

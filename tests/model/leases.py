@@ -12,7 +12,7 @@ from tests.model.plain import ACCEPTED, LOST, OPEN, REJECTED, RELEASED, Lease, S
 TOO_OFTEN = "max-attempts"
 
 
-class Model(Plain):
+class WithLeases(Plain):
     """The plain model with leases."""
 
     def __init__(self) -> None:

@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from core.operations.produce import RowWrite
 from tests.histories.audit import Audit
 from tests.model import calls, draws
+from tests.model.clears import Model
 from tests.model.compare import check, dump
-from tests.model.leases import Model
 from tests.model.model import Refusal
 from tests.model.service import KEPT, Answer, Service
 from tests.model.supplies import check_supplies
@@ -219,7 +219,7 @@ class Machine(RuleBasedStateMachine):
             self.audit.take(change)
         for name, partition in self.plain.state.partitions.items():
             for task, kept in partition.tasks.items():
-                account = self.audit.account(name, task)
-                gone = partition.inserted - len(partition.rows)
-                taken = (len(kept.leased), len(kept.consumed), len(kept.dead), 0, gone)
-                assert account == (partition.inserted, len(partition.rows) - len(kept.taken), *taken)
+                there, gone = partition.rows.keys(), partition.inserted - len(partition.held)
+                held = [len(there & set(indexes)) for indexes in (kept.leased, kept.consumed, kept.dead)]
+                account = (partition.inserted, len(there) - sum(held), *held, len(partition.clearing), gone)
+                assert self.audit.account(name, task) == account

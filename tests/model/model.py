@@ -6,7 +6,7 @@ that the contract refuses raises `Refusal` with every code that would be right, 
 
 import copy
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.model.plain import LOST, Partition, Row, Schema, Settings, State, Task, merged
@@ -33,6 +33,43 @@ class Write:
     custom: list[dict[str, Any] | None] | None = None
     fields: dict[str, Schema] = field(default_factory=dict)
     backend: dict[str, list[Any]] = field(default_factory=dict)
+
+    def check_once(self) -> None:
+        """Each row is named once."""
+        for names, code in ((self.indexes, "duplicate-indexes"), (self.keys, "duplicate-keys")):
+            if len(set(names or ())) < len(names or ()):
+                raise Refusal([code])
+
+    def without(self, skipped: Sequence[int | str]) -> "Write":
+        """The same, of the other rows."""
+        named: Sequence[int | str] = self.indexes if self.indexes is not None else self.keys or ()
+        kept = [at for at, one in enumerate(named) if one not in skipped]
+
+        def at(column: list[Any] | None) -> list[Any] | None:
+            return None if column is None else [column[i] for i in kept]
+
+        fields = {name: replace(schema, shapes=at(schema.shapes or None) or []) for name, schema in self.fields.items()}
+        backend = {name: at(cells) or [] for name, cells in self.backend.items()}
+        return Write(at(self.indexes), at(self.keys), at(self.groups), at(self.custom), fields, backend)
+
+
+@dataclass
+class Chosen:
+    """Which rows a call means: what one of these members says."""
+
+    indexes: list[int] | None = None
+    keys: list[str] | None = None
+    groups: list[str | int] | None = None
+    prefix: str | None = None
+
+    @property
+    def is_absent(self) -> bool:
+        return (self.indexes, self.keys, self.groups, self.prefix) == (None, None, None, None)
+
+    def means(self, row: Row) -> bool:
+        named = row.index in (self.indexes or ()) or row.key in (self.keys or ())
+        grouped = any((type(row.group), row.group) == (type(group), group) for group in self.groups or ())
+        return named or grouped or (self.prefix is not None and (row.key or "").startswith(self.prefix))
 
 
 class Plain:
@@ -116,7 +153,7 @@ class Plain:
         after = copy.deepcopy(self.state)
         partition = after.partitions[name]
         if not partition.is_sealed:
-            partition.is_sealed, partition.expected = True, len(partition.rows)
+            partition.is_sealed, partition.expected = True, len(partition.held)
         self._settle(after, name)
 
     def delete_partition(self, name: str) -> int:
@@ -129,8 +166,10 @@ class Plain:
         for lease in held:
             lease.fates.update(dict.fromkeys(lease.open, LOST))
         after.close(held)
+        for clear in [clear for clear in after.clears.values() if clear.partition == name]:
+            after.end(clear, "committed")
         self._settle(after, name)
-        return len(partition.rows)
+        return len(partition.held)
 
     def insert(self, name: str, count: int | None, write: Write) -> tuple[list[int], int]:
         after = copy.deepcopy(self.state)
@@ -140,11 +179,14 @@ class Plain:
         self._settle(after, name)
         return [row.index for row in rows], created
 
-    def produce(self, name: str, write: Write, create: bool) -> tuple[list[int], int]:
+    def produce(self, name: str, write: Write, create: bool, skip: bool = False) -> tuple[list[int], int]:
         if not (create and write.keys is not None) or name in self.state.deleted:
             self.get(name)
         after = copy.deepcopy(self.state)
         partition = after.partitions.setdefault(name, Partition())
+        if skip:
+            write.check_once()
+            write = write.without(self.skipped(name, write))
         rows, created = self._rows(after, partition, write, None, create)
         codes = set().union(
             *(schema.conflicts(partition.fields[f]) for f, schema in write.fields.items() if f in partition.fields)
@@ -154,19 +196,31 @@ class Plain:
         self._settle(after, name, touched)
         return [row.index for row in rows], created
 
+    def skipped(self, name: str, write: Write) -> list[int | str]:
+        """What a write names that was cleared: indexes given out and not held, keys with a tombstone."""
+        partition = self.find(name) or Partition()
+        held = {row.index for row in partition.held}
+        cleared = [i for i in write.indexes or () if i not in held and i < self.state.next_index]
+        return [*cleared, *(key for key in write.keys or () if key in partition.tombstones)]
+
     def _rows(
         self, state: State, partition: Partition, write: Write, count: int | None, create: bool
     ) -> tuple[list[Row], int]:
         if write.indexes is not None:
             return self._by_index(state, partition, write.indexes, create), 0
         keys: Sequence[str | None] = write.keys if write.keys is not None else [None] * (count or 0)
+        gone = {
+            "sample-clearing": {row.key for row in partition.clearing.values()},
+            "sample-cleared": partition.tombstones,
+        }
         found = [partition.by_key(key) if key is not None else None for key in keys]
         new = found.count(None)
         most = partition.most
         codes = {"duplicate-keys"} if write.keys and len(set(keys)) < len(keys) else set()
         codes |= {"key-not-found"} if new and not create else set()
         codes |= {"partition-sealed"} if new and partition.is_sealed else set()
-        codes |= {"too-many-samples"} if new and most is not None and len(partition.rows) + new > most else set()
+        codes |= {"too-many-samples"} if new and most is not None and len(partition.held) + new > most else set()
+        codes |= {code for code, names in gone.items() if {*keys} - {None} & names}
         if codes:
             raise Refusal(codes)
         rows = [old or self._add(state, partition, key) for old, key in zip(found, keys, strict=True)]
@@ -177,6 +231,8 @@ class Plain:
         codes = {"invalid-request"} if create else set()
         codes |= {"duplicate-indexes"} if len(set(indexes)) < len(indexes) else set()
         absent = [index for index in indexes if index not in partition.rows]
+        codes |= {"sample-clearing"} if partition.clearing.keys() & absent else set()
+        absent = [index for index in absent if index not in partition.clearing]
         codes |= {"sample-not-found" if max(absent) >= state.next_index else "sample-cleared"} if absent else set()
         if codes:
             raise Refusal(codes)
@@ -241,20 +297,26 @@ class Plain:
                     row.cells[known] = cell
         self._settle(after, name)
 
-    def delete(self, name: str, indexes: list[int] | None, keys: list[str] | None) -> int:
+    def delete(self, name: str, chosen: Chosen) -> tuple[int, list[int]]:
+        """(rows removed, indexes left to a clear)."""
         if self.find(name) is None and name not in self.state.deleted:
-            return 0
+            return 0, []
         self.get(name)
         after = copy.deepcopy(self.state)
         partition = after.partitions[name]
-        gone = [row for row in partition.rows.values() if row.index in (indexes or ()) or row.key in (keys or ())]
+        gone = [row for row in partition.rows.values() if chosen.means(row)]
+        self._remove(after, name, gone)
+        return len(gone), sorted(row.index for row in partition.clearing.values() if chosen.means(row))
+
+    def _remove(self, after: State, name: str, gone: list[Row]) -> None:
+        """Rows are gone for good. A field that is forgotten with them is no change of the others."""
+        partition = after.partitions[name]
         partition.clear(gone)
         after.lose(name, partition.tasks, [row.index for row in gone])
         revisions = {row.index: row.revision for row in partition.rows.values()}
         self._settle(after, name)
         for row in partition.rows.values():
-            row.revision = revisions[row.index]  # a field that is forgotten with the others is no change of this row
-        return len(gone)
+            row.revision = revisions[row.index]
 
     def consume(self, name: str, task: str, indexes: Iterable[int]) -> None:
         after = copy.deepcopy(self.state)
@@ -269,4 +331,5 @@ class Plain:
             after.partitions[name].tasks[known] = Task()
         after.lose(name, tasks)
         self._settle(after, name)
-        return sum(len(kept.taken) + kept.cleared for kept in tasks.values())
+        counts = [len(partition.taken(known)) + kept.consumed_gone(partition) for known, kept in tasks.items()]
+        return sum(counts)

@@ -58,6 +58,10 @@ class Task:
         """Rows that are not to be had."""
         return {*self.consumed, *self.leased, *self.dead}
 
+    def consumed_gone(self, partition: "Partition") -> int:
+        """Consumed rows that are no longer there, or clearing."""
+        return self.cleared + len(self.consumed & partition.clearing.keys())
+
     def forget(self, index: int) -> None:
         """The row is gone; that it was consumed still counts."""
         self.cleared += index in self.consumed
@@ -78,6 +82,8 @@ class Settings:
 class Partition:
     settings: Settings = field(default_factory=Settings)
     rows: dict[int, Row] = field(default_factory=dict)
+    clearing: dict[int, Row] = field(default_factory=dict)
+    tombstones: set[str] = field(default_factory=set)
     fields: dict[str, Schema] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
     inserted: int = 0
@@ -87,11 +93,29 @@ class Partition:
     is_sealed: bool = False
     revision: int = field(default=0, compare=False)
 
+    @property
+    def held(self) -> list[Row]:
+        """Rows that are there or clearing."""
+        return [*self.rows.values(), *self.clearing.values()]
+
     def holders(self, name: str) -> list[Row]:
-        return [row for row in self.rows.values() if name in row.shapes]
+        return [row for row in self.held if name in row.shapes]
 
     def by_key(self, key: str) -> Row | None:
         return next((row for row in self.rows.values() if row.key == key), None)
+
+    def taken(self, task: str) -> set[int]:
+        """Rows that are there and not to be had."""
+        return self.tasks.get(task, Task()).taken & self.rows.keys()
+
+    def hide(self, indexes: Iterable[int]) -> None:
+        """These rows are clearing."""
+        self.clearing.update({index: self.rows.pop(index) for index in indexes})
+
+    def show(self, indexes: Iterable[int]) -> None:
+        """They are back, in their old places."""
+        self.rows.update({index: self.clearing.pop(index) for index in indexes})
+        self.rows = dict(sorted(self.rows.items()))
 
     def is_done(self, task: str) -> bool:
         if not self.is_sealed and (self.expected is None or self.inserted < self.expected):
@@ -111,7 +135,8 @@ class Partition:
         """Rows are gone; what was consumed still counts; a field that nobody has any more is forgotten."""
         held = [name for name in self.fields if self.holders(name)]
         for row in rows:
-            del self.rows[row.index]
+            self.rows.pop(row.index, None)
+            self.clearing.pop(row.index, None)
             for task in self.tasks.values():
                 task.forget(row.index)
         for name in held:
@@ -123,12 +148,12 @@ class Partition:
             self.fields[name] = copy.deepcopy(self.settings.declared[name])
             return
         del self.fields[name]
-        for row in self.rows.values():
+        for row in self.held:
             row.cells.pop(name, None)
 
     def takeable(self, task: str, fields: Sequence[str]) -> list[int]:
         """Every requested field produced, not taken by the task; lowest first."""
-        taken = self.tasks.get(task, Task()).taken
+        taken = self.taken(task)
         return [i for i, row in self.rows.items() if i not in taken and all(name in row.shapes for name in fields)]
 
     def whole_groups(self, task: str, fields: Sequence[str], n: int, by: str) -> list[list[int]]:
@@ -169,12 +194,25 @@ class Lease:
 
 
 @dataclass
+class Clear:
+    """Rows on their way out; `indexes` are all it had, also once it is committed or aborted."""
+
+    number: int
+    partition: str
+    indexes: list[int]
+    with_tombstones: bool
+    state: str = "pending"
+
+
+@dataclass
 class State:
     partitions: dict[str, Partition] = field(default_factory=dict)
     deleted: dict[str, int] = field(default_factory=dict, compare=False)
     next_index: int = 0
     leases: dict[int, Lease] = field(default_factory=dict)
     closed: dict[int, Lease] = field(default_factory=dict)
+    clears: dict[int, Clear] = field(default_factory=dict)
+    settled: dict[int, Clear] = field(default_factory=dict)
 
     def lose(self, name: str, tasks: Iterable[str], indexes: Iterable[int] | None = None) -> None:
         """What these tasks hold of a partition is taken from them; of all its rows, or of some."""
@@ -184,6 +222,13 @@ class State:
                 gone = lease.open if indexes is None else set(lease.open) & set(indexes)
                 lease.fates.update(dict.fromkeys(gone, LOST))
             self.close(held)
+
+    def end(self, clear: Clear, state: str) -> None:
+        """It is committed or aborted."""
+        clear.state = state
+        self.settled[clear.number] = self.clears.pop(clear.number)
+        while len(self.settled) > REMEMBERED:
+            del self.settled[next(iter(self.settled))]
 
     def close(self, touched: Iterable[Lease]) -> None:
         """Leases without an open row are closed, and only the last of them remembered."""

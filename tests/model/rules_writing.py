@@ -6,7 +6,7 @@ from core.operations.produce import RowWrite
 from tests.model import calls, draws
 from tests.model.compare import batch, described
 from tests.model.machine import Machine
-from tests.model.model import Write
+from tests.model.model import Chosen, Write
 from tests.model.plain import Schema
 
 
@@ -60,11 +60,14 @@ class Writing(Machine):
         create = data.draw(st.booleans()) if keys else data.draw(st.integers(0, 9)) == 0
         said, meant = data.draw(draws.writes(rows, indexes, keys))
         schemas, meant.fields, backend, meant.backend = data.draw(draws.productions(rows))
+        skip, skipped = data.draw(st.booleans()), self.plain.skipped(name, meant)
         done = self.both(
-            calls.produce(name, said, create, schemas, backend), lambda: self.plain.produce(name, meant, create)
+            calls.produce(name, said, create, schemas, backend, skip),
+            lambda: self.plain.produce(name, meant, create, skip),
         )
         if done:
             assert (done[0]["global_indexes"], done[0]["created"]) == done[1]
+            assert done[0].get("skipped") == (skipped if skip else None)
 
     def insert_a_group(self, name: str, data: st.DataObject) -> None:
         self.add_group(name, data.draw(st.integers(1, 3)), data.draw(st.integers(0, 5)))
@@ -111,15 +114,25 @@ class Writing(Machine):
             lambda: self.plain.patch_backend(name, Write(indexes, keys), meant),
         )
 
-    def delete_samples(self, name: str, data: st.DataObject) -> None:
-        indexes, keys, _ = self.some_rows(data, name)
+    def chosen(self, data: st.DataObject, name: str) -> Chosen:
+        """Rows of a partition, by any selector; mostly one, or all there are."""
         partition = self.plain.find(name)
-        if partition and partition.rows and data.draw(st.integers(0, 2)):
-            indexes, keys = list(partition.rows), None
-            indexes = [data.draw(st.sampled_from(indexes))] if data.draw(st.integers(0, 4)) else indexes
-        done = self.both(calls.delete_samples(name, indexes, keys), lambda: self.plain.delete(name, indexes, keys))
+        rows = list(partition.rows) if partition else []
+        how = data.draw(st.sampled_from(["one", "one", "rows", "group_ids", "key_prefix", "all"]))
+        if how == "group_ids":
+            return Chosen(groups=data.draw(draws.some_of(["p0", "p1", "g", 7, "7", "nobody's"])))
+        if how == "key_prefix":
+            return Chosen(prefix=data.draw(st.sampled_from(["k", "k1", "x"])))
+        if how == "rows" or not rows:
+            indexes, keys, _ = self.some_rows(data, name)
+            return Chosen(indexes, keys)
+        return Chosen(rows if how == "all" else [data.draw(st.sampled_from(rows))])
+
+    def delete_samples(self, name: str, data: st.DataObject) -> None:
+        chosen = self.chosen(data, name)
+        done = self.both(calls.delete_samples(name, chosen), lambda: self.plain.delete(name, chosen))
         if done:
-            assert done[0]["cleared"] == done[1]
+            assert (done[0]["cleared"], done[0]["skipped_clearing"]) == done[1]
 
     def read(self, name: str, data: st.DataObject) -> None:
         partition, compact = self.plain.find(name), data.draw(st.booleans())
@@ -128,3 +141,8 @@ class Writing(Machine):
             fields = data.draw(st.none() | st.lists(st.sampled_from([*draws.FIELDS, "unknown"]), max_size=4))
             found = batch(self.service, name, indexes, fields, compact)
             assert found == described(partition, indexes, fields, compact)
+            chosen = self.chosen(data, name)
+            listed = self.service.look(calls.batch_of(name, chosen))["global_indexes"]
+            named = chosen.indexes if chosen.keys is None else [partition.by_key(key) for key in chosen.keys]
+            if named is None:
+                assert listed == [row.index for row in partition.rows.values() if chosen.means(row)]

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, run_state_machine_as_test
 
+import core.clears
 import core.engine
 import core.leases
 import core.partition
@@ -19,15 +20,15 @@ from tests.core.world import new_engine
 from tests.model.model import MAX_DELETED
 from tests.model.plain import REMEMBERED
 from tests.model.rules_claims import Claiming
+from tests.model.rules_clears import Clearing
 from tests.model.rules_leases import Leasing
-from tests.model.rules_writing import Writing
 from tests.model.service import Direct, OverHttp
 
 LONG = os.environ.get("TEST_LONG") == "1"
 ON_CPU = new_engine().device.type == "cpu"
 
 
-class EngineAgainstModel(Writing, Claiming, Leasing):
+class EngineAgainstModel(Clearing, Claiming, Leasing):
     """Every rule; calls are core's operations."""
 
     form = Direct
@@ -66,6 +67,7 @@ def short_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept of the past is forgotten within a run."""
     monkeypatch.setattr(core.engine, "MAX_DELETED", MAX_DELETED)
     monkeypatch.setattr(core.leases, "REMEMBERED", REMEMBERED)
+    monkeypatch.setattr(core.clears, "REMEMBERED", REMEMBERED)
     monkeypatch.setattr(core.partition, "GAPS", 2)
     monkeypatch.setattr(core.partition, "MAX_SUPPLIES", 3)
 

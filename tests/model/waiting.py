@@ -15,8 +15,8 @@ from core.leases import number_of
 from core.operations.claim import Wanted
 from core.samplers import sampler
 from tests.model import calls, draws
+from tests.model.clears import Model
 from tests.model.compare import account, described, meant_summary, shown, summary
-from tests.model.leases import Model
 from tests.model.plain import Lease, Partition, Task
 from tests.model.service import Answer
 
@@ -105,7 +105,7 @@ class Claim:
         """The last rows of a sealed partition go out once all are ready, whatever the minimum."""
         enough = usual
         if partition is not None and partition.is_sealed:
-            taken = partition.tasks.get(self.wanted.task, Task()).taken
+            taken = partition.taken(self.wanted.task)
             left = [index for index in partition.rows if index not in taken]
             ready = partition.takeable(self.wanted.task, self.wanted.fields)
             enough = 1 if 0 < len(left) < self.wanted.most and left == ready else usual
@@ -153,8 +153,13 @@ class Claim:
         """The same question, asked without taking."""
         held = partition or Partition()
         kept = held.tasks.get(self.wanted.task, Task())
-        total = len(held.rows) + kept.cleared + max(0, (held.expected or 0) - held.inserted)
-        meant = {**account(kept), "wanted": self.wanted.most, "total": total, "done": held.is_done(self.wanted.task)}
+        total = len(held.rows) + kept.consumed_gone(held) + max(0, (held.expected or 0) - held.inserted)
+        meant = {
+            **account(held, kept),
+            "wanted": self.wanted.most,
+            "total": total,
+            "done": held.is_done(self.wanted.task),
+        }
         assert {member: body[member] for member in meant} == meant
         self._check_reasons(body, held)
 
@@ -172,10 +177,12 @@ class Claim:
                 assert found["field-unknown", name]["count"] == len(partition.rows)
             else:
                 same(found.get(("not-produced", name)), lacking[name])
-        same(found.get(("consumed", None)), task.consumed)
-        same(found.get(("leased", None)), task.leased)
-        same(found.get(("dead", None)), task.dead)
-        assert (("exhausted", None) in found) == (len(task.taken) == len(partition.rows))
+        there = partition.rows.keys()
+        same(found.get(("consumed", None)), task.consumed & there)
+        same(found.get(("leased", None)), task.leased.keys() & there)
+        same(found.get(("dead", None)), task.dead.keys() & there)
+        same(found.get(("clearing", None)), partition.clearing.keys() - task.consumed)
+        assert (("exhausted", None) in found) == (len(task.taken & there) == len(there))
 
 
 def same(reason: Any, indexes: Iterable[int]) -> None:
