@@ -23,6 +23,7 @@ from core.events import (
     ClearPlanned,
     Consumed,
     CustomMetaSet,
+    Expired,
     Extended,
     Grouped,
     Inserted,
@@ -31,7 +32,9 @@ from core.events import (
     PartitionMade,
     Produced,
     Reset,
+    Revoked,
     Settled,
+    Timed,
 )
 from core.journal import FileJournal
 
@@ -89,6 +92,7 @@ class Book:
     clearing: set[int] = field(default_factory=set)
     clears: dict[int, set[int]] = field(default_factory=dict)
     cleared: int = 0
+    written: set[int] = field(default_factory=set)
     tasks: dict[str, Task] = field(default_factory=dict)
 
     def task(self, name: str) -> Task:
@@ -180,6 +184,23 @@ class Audit:
 
     def there(self, event: Any) -> None:
         self.rows(event)
+
+    def produced(self, event: Produced) -> None:
+        book, indexes = self.rows(event)
+        book.written.update(indexes)
+
+    def expired(self, event: Expired) -> None:
+        """They count as never inserted: nobody may have had them, and nothing was written for them."""
+        book, indexes = self.rows(event)
+        if book.written.intersection(indexes):
+            raise Broken(f"samples that were produced expire: {indexes}")
+        for task in book.tasks.values():
+            for index in indexes:
+                task.move(index, WAITING, WAITING)
+            task.count(indexes, -1)
+            task.forget(indexes)
+        book.live.difference_update(indexes)
+        book.allocated -= len(indexes)
 
     def consumed(self, event: Consumed) -> None:
         book, indexes = self.rows(event)
@@ -284,7 +305,10 @@ _LAWS: dict[type, Callable[[Audit, Any], None]] = {
     PartitionDeleted: Audit.deleted,
     Inserted: Audit.inserted,
     Grouped: Audit.there,
-    Produced: Audit.there,
+    Produced: Audit.produced,
+    Revoked: Audit.there,
+    Timed: Audit.there,
+    Expired: Audit.expired,
     CustomMetaSet: Audit.there,
     BackendMetaSet: Audit.there,
     Consumed: Audit.consumed,

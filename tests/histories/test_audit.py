@@ -22,12 +22,15 @@ from core.events import (
     ClearPlanned,
     Consumed,
     CustomMetaSet,
+    Expired,
     Extended,
     Inserted,
     Leased,
     PartitionDeleted,
     PartitionMade,
+    Produced,
     Reset,
+    Revoked,
     Settled,
 )
 from core.operations.claim import Claimed, Wanted, claim_now
@@ -251,6 +254,9 @@ BAD: dict[str, list[AnyEvent]] = {
     "committed twice": [planned(3, 0), ClearCommitted(P, 3), ClearCommitted(P, 3)],
     "aborted after its commit": [planned(3, 0), ClearCommitted(P, 3), ClearAborted(P, 3)],
     "accepted after the commit": [leased(3, 0, 1), planned(4, 0), ClearCommitted(P, 4), settled(3, packed(0))],
+    "expired after it was produced": [Produced(P, packed(0), b"", b"", []), Expired(P, packed(0))],
+    "expired while it is leased": [leased(3, 0), Expired(P, packed(0))],
+    "revoked after it was cleared": [Cleared(P, packed(0)), Revoked(P, packed(0), ["n"])],
     "made twice": [PartitionMade(P, 0.0)],
     "deleted and written": [PartitionDeleted(P), Inserted(P, 3, 1, None)],
 }

@@ -14,8 +14,10 @@ from app import render
 from app.incoming import Reply
 from core.batch import View
 from core.cells import Column
+from core.operations import changes as following
 from core.operations import clears, consumption, leases, partitions, read
 from core.operations import produce as production
+from core.operations import revoke as revoking
 from core.operations.claim import Wanted, claim_now, explain_claim
 from core.operations.claim import claim as claim_until
 from core.operations.delete import delete
@@ -66,8 +68,9 @@ def schema(said: SchemaIn) -> dict[str, Any]:
 
 def rows(write: RowWrite) -> dict[str, Any]:
     return members(
-        global_indexes=write.indexes, keys=write.keys, group_ids=write.group_ids, custom_meta=column(write.custom_meta)
-    )
+        global_indexes=write.indexes, keys=write.keys, group_ids=write.group_ids,
+        custom_meta=column(write.custom_meta), ttl_s=write.ttl_s,
+    )  # fmt: skip
 
 
 def etag(revision: int) -> str:
@@ -166,6 +169,12 @@ def selected(chosen: Chosen) -> dict[str, Any]:
 def delete_samples(name: str, chosen: Chosen) -> Call:
     path, shown = of(name, "samples", "delete"), render.deleted_samples(name)
     return Call("POST", path, selected(chosen), delete, shown, (name, selector(chosen)))
+
+
+def revoke(name: str, chosen: Chosen, fields: Sequence[str]) -> Call:
+    body, shown = selected(chosen) | {"fields": list(fields)}, render.revoked(name)
+    arguments = (name, selector(chosen), tuple(fields))
+    return Call("POST", of(name, "production", "revoke"), body, revoking.revoke, shown, arguments)
 
 
 # Clears
@@ -283,6 +292,15 @@ def statuses(name: str, fields: Sequence[str]) -> Call:
 def keys(name: str, prefix: str) -> Call:
     path = f"{of(name, 'keys')}?prefix={prefix}&limit={PAGE}"
     return Call("GET", path, None, read.list_keys, render.key_list, (name, prefix, PAGE, None))
+
+
+def changes(name: str, since: int, wait_s: float, limit: int = PAGE, cursor: str | None = None) -> Call:
+    path = f"{of(name, 'keys')}?since_revision={since}&limit={limit}"
+    path += (f"&wait_s={wait_s}" if wait_s else "") + (f"&cursor={cursor}" if cursor else "")
+    asked = following.Asked(since, "", None, limit, cursor)
+    if wait_s:
+        return Call("GET", path, None, following.await_changes, render.key_changes, (name, asked, wait_s))
+    return Call("GET", path, None, following.list_changes, render.key_changes, (name, asked))
 
 
 def lookup(name: str, indexes: list[int]) -> Call:

@@ -7,7 +7,7 @@ from tests.model.model import Chosen, Refusal
 from tests.model.plain import Clear, Partition
 
 
-class Model(WithLeases):
+class WithClears(WithLeases):
     """The plain model with leases and clears."""
 
     def plan_clear(self, name: str, chosen: Chosen, is_all: bool, with_tombstones: bool) -> tuple[Clear, list[int]]:
@@ -20,6 +20,8 @@ class Model(WithLeases):
         after.clears[clear.number] = clear
         after.partitions[name].hide(rows)
         self._settle(after, name)
+        going = after.partitions[name]
+        going.left.update({row.key: self.revision for index in rows if (row := going.clearing[index]).key is not None})
         return clear, skipped
 
     def find_clear(self, number: int) -> Clear:

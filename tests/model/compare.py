@@ -12,8 +12,9 @@ from core.engine import Engine
 from core.leases import claim_id
 from core.partition import Partition as Held
 from tests.model import calls
-from tests.model.clears import Model, fields_of
+from tests.model.clears import fields_of
 from tests.model.plain import Clear, Lease, Partition, Row, Schema, Task
+from tests.model.production import Model
 from tests.model.service import Service
 
 NOT_STATE = {"clock", "wall", "token", "cells", "device", "forms", "log", "changed", "supplies", "_located"}
@@ -136,7 +137,7 @@ def meant_summary(name: str, partition: Partition) -> dict[str, Any]:
         "max_attempts": partition.attempts,
         "num_samples": len(partition.rows),
         "num_fields": len(partition.fields),
-        "fields": {name: sum(name in row.shapes for row in partition.rows.values()) for name in partition.fields},
+        "fields": {name: sum(row.has(name) for row in partition.rows.values()) for name in partition.fields},
         "tasks": {task: account(partition, kept) for task, kept in partition.tasks.items()},
     }
 
@@ -157,14 +158,14 @@ def check_rows(service: Service, name: str, partition: Partition) -> None:
     names = tuple(partition.fields)
     if names:
         matrix = service.look(calls.statuses(name, names))["production_status"]
-        assert matrix == [[int(known in row.shapes) for known in names] for row in rows]
+        assert matrix == [[int(row.has(known)) for known in names] for row in rows]
     listed = service.look(calls.keys(name, "k"))["keys"]
-    assert listed == [
-        {"key": row.key, "global_index": row.index, "custom_meta": row.custom, "revision": row.revision}
-        for row in rows
-        if row.key is not None
-    ]
+    assert listed == [key_line(row) for row in rows if row.key is not None]
     assert service.look(calls.lookup(name, list(partition.rows)))["keys"] == [row.key for row in rows]
+
+
+def key_line(row: Row) -> dict[str, Any]:
+    return {"key": row.key, "global_index": row.index, "custom_meta": row.custom, "revision": row.revision}
 
 
 def consumption(name: str, partition: Partition, task: str) -> dict[str, Any]:
@@ -211,12 +212,12 @@ def described(partition: Partition, indexes: list[int], fields: list[str] | None
         "global_indexes": indexes,
         "fields": known,
         "missing_fields": [name for name in asked if name not in partition.fields],
-        "production_status": [int(bool(known) and all(name in row.shapes for name in known)) for row in rows],
+        "production_status": [int(bool(known) and all(row.has(name) for name in known)) for row in rows],
         "keys": [row.key for row in rows],
         "group_ids": [row.group for row in rows],
         "custom_meta": [None if row is NOBODY else row.custom for row in rows],
         "backend_meta": {name: [row.cells.get(name) for row in rows] for name in known},
-        "field_status": {name: [int(name in row.shapes) for row in rows] for name in known},
+        "field_status": {name: [int(row.has(name)) for row in rows] for name in known},
         "field_schema": {name: _expected_schema(partition, name, rows, compact) for name in known},
     }
 

@@ -32,6 +32,11 @@ OPERATIONS = {
     "produce": 4,
     "pass_time": 3,
     "call_again": 3,
+    "insert_for_a_time": 2,
+    "revoke": 2,
+    "follow": 2,
+    "await_keys": 1,
+    "renew": 1,
     "plan_clear": 3,
     "end_clear": 3,
     "extend": 2,
@@ -55,6 +60,7 @@ operations = st.sampled_from([name for name, times in OPERATIONS.items() for _ i
 partitions = st.sampled_from(("a",) * 14 + PARTITIONS)  # the first is what a shrunk example shows
 doomed = st.sampled_from(("b", "b", "c", "c", "a"))
 tasks = st.sampled_from(TASKS)
+times = st.sampled_from((2.0, 4.0, 9.0))
 workers = st.sampled_from((None, "w", "v"))
 key_lists = st.lists(st.sampled_from(KEYS), min_size=1, max_size=4, unique=True)
 sizes = st.integers(0, 2)

@@ -15,10 +15,6 @@ TOO_OFTEN = "max-attempts"
 class WithLeases(Plain):
     """The plain model with leases."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-
     def lease(self, name: str, indexes: Sequence[int], lease: Lease) -> None:
         """A claim with `ack: explicit` handed these rows out."""
         after = copy.deepcopy(self.state)

@@ -15,9 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from core.operations.produce import RowWrite
 from tests.histories.audit import Audit
 from tests.model import calls, draws
-from tests.model.clears import Model
 from tests.model.compare import check, dump
 from tests.model.model import Refusal
+from tests.model.production import Model
 from tests.model.service import KEPT, Answer, Service
 from tests.model.supplies import check_supplies
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.model.plain import LOST, Partition, Row, Schema, Settings, State, Task, merged
+from tests.model.plain import LOST, Partition, Row, Schema, Settings, State, Task, Timed, merged
 
 MAX_DELETED = 2
 
@@ -33,6 +33,7 @@ class Write:
     custom: list[dict[str, Any] | None] | None = None
     fields: dict[str, Schema] = field(default_factory=dict)
     backend: dict[str, list[Any]] = field(default_factory=dict)
+    ttl: float | None = None
 
     def check_once(self) -> None:
         """Each row is named once."""
@@ -78,6 +79,8 @@ class Plain:
     def __init__(self) -> None:
         self.state = State()
         self.revision = 0
+        self.now = 0.0
+        self._order = 0
 
     def find(self, name: str) -> Partition | None:
         return self.state.partitions.get(name)
@@ -111,6 +114,7 @@ class Plain:
             return
         after.deleted.pop(name, None)
         new.revision = self.revision
+        new.made_at = self.revision if old is None else old.made_at
         for index, row in new.rows.items():
             if index in touched or old is None or old.rows.get(index) != row:
                 row.revision = self.revision
@@ -176,8 +180,17 @@ class Plain:
         partition = after.partitions.setdefault(name, Partition())
         rows, created = self._rows(after, partition, write, count, create=True)
         self._describe(partition, rows, write)
+        self._time(partition, rows, write)
         self._settle(after, name)
         return [row.index for row in rows], created
+
+    def _time(self, partition: Partition, rows: list[Row], write: Write) -> None:
+        """Rows that never had a field have so long to get one, from now."""
+        indexes = {row.index for row in rows if not row.shapes}
+        if write.ttl is not None and indexes:
+            partition.leave_batches(indexes)
+            self._order += 1
+            partition.timed[self.revision + 1] = Timed(write.ttl, indexes, self.now + write.ttl, self._order)
 
     def produce(self, name: str, write: Write, create: bool, skip: bool = False) -> tuple[list[int], int]:
         if not (create and write.keys is not None) or name in self.state.deleted:
@@ -192,6 +205,7 @@ class Plain:
             *(schema.conflicts(partition.fields[f]) for f, schema in write.fields.items() if f in partition.fields)
         )
         self._describe(partition, rows, write, codes)
+        self._time(partition, rows, write)
         touched = [row.index for row in rows] if self._make_ready(partition, rows, write) else []
         self._settle(after, name, touched)
         return [row.index for row in rows], created
@@ -240,10 +254,11 @@ class Plain:
 
     @staticmethod
     def _add(state: State, partition: Partition, key: str | None) -> Row:
-        row = Row(state.next_index, partition.inserted, key)
+        row = Row(state.next_index, partition.positions, key)
         partition.rows[row.index] = row
         state.next_index += 1
         partition.inserted += 1
+        partition.positions += 1
         return row
 
     @staticmethod
@@ -273,7 +288,10 @@ class Plain:
             for row, shape, cell in zip(rows, schema.shapes or [None] * len(rows), cells, strict=True):
                 row.shapes[name] = shape
                 row.cells[name] = cell
+                row.revoked.discard(name)
             partition.note_shapes(name)
+        if write.fields:
+            partition.leave_batches(row.index for row in rows)
         return turned
 
     def patch_custom(self, name: str, write: Write, if_revision: int | None = None) -> None:
@@ -311,10 +329,12 @@ class Plain:
     def _remove(self, after: State, name: str, gone: list[Row]) -> None:
         """Rows are gone for good. A field that is forgotten with them is no change of the others."""
         partition = after.partitions[name]
+        listed = set(partition.rows)  # the others left the listing with the plan of their clear
         partition.clear(gone)
         after.lose(name, partition.tasks, [row.index for row in gone])
         revisions = {row.index: row.revision for row in partition.rows.values()}
         self._settle(after, name)
+        partition.left.update({row.key: self.revision for row in gone if row.key is not None and row.index in listed})
         for row in partition.rows.values():
             row.revision = revisions[row.index]
 

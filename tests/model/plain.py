@@ -22,7 +22,12 @@ class Row:
     custom: dict[str, Any] = field(default_factory=dict)
     shapes: dict[str, Shape | None] = field(default_factory=dict)
     cells: dict[str, Any] = field(default_factory=dict)
+    revoked: set[str] = field(default_factory=set)
     revision: int = field(default=0, compare=False)
+
+    def has(self, name: str) -> bool:
+        """The field is produced, and was not revoked since."""
+        return name in self.shapes and name not in self.revoked
 
 
 @dataclass
@@ -71,6 +76,16 @@ class Task:
 
 
 @dataclass
+class Timed:
+    """Rows that disappear at `deadline` unless a field of theirs is produced; `order` tells equal deadlines apart."""
+
+    length: float
+    indexes: set[int]
+    deadline: float = field(default=0.0, compare=False)
+    order: int = field(default=0, compare=False)
+
+
+@dataclass
 class Settings:
     expected: int | None = None
     most: int | None = None
@@ -86,12 +101,16 @@ class Partition:
     tombstones: set[str] = field(default_factory=set)
     fields: dict[str, Schema] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
+    timed: dict[int, "Timed"] = field(default_factory=dict)
+    left: dict[str, int] = field(default_factory=dict, compare=False)
     inserted: int = 0
+    positions: int = 0
     expected: int | None = None
     most: int | None = None
     attempts: int = 5
     is_sealed: bool = False
     revision: int = field(default=0, compare=False)
+    made_at: int = field(default=0, compare=False)
 
     @property
     def held(self) -> list[Row]:
@@ -107,6 +126,13 @@ class Partition:
     def taken(self, task: str) -> set[int]:
         """Rows that are there and not to be had."""
         return self.tasks.get(task, Task()).taken & self.rows.keys()
+
+    def leave_batches(self, indexes: Iterable[int]) -> None:
+        """These rows do not disappear by themselves any more."""
+        for number, batch in list(self.timed.items()):
+            batch.indexes -= set(indexes)
+            if not batch.indexes:
+                del self.timed[number]
 
     def hide(self, indexes: Iterable[int]) -> None:
         """These rows are clearing."""
@@ -133,6 +159,8 @@ class Partition:
 
     def clear(self, rows: Iterable[Row]) -> None:
         """Rows are gone; what was consumed still counts; a field that nobody has any more is forgotten."""
+        rows = list(rows)
+        self.leave_batches(row.index for row in rows)
         held = [name for name in self.fields if self.holders(name)]
         for row in rows:
             self.rows.pop(row.index, None)
@@ -150,11 +178,12 @@ class Partition:
         del self.fields[name]
         for row in self.held:
             row.cells.pop(name, None)
+            row.revoked.discard(name)
 
     def takeable(self, task: str, fields: Sequence[str]) -> list[int]:
         """Every requested field produced, not taken by the task; lowest first."""
         taken = self.taken(task)
-        return [i for i, row in self.rows.items() if i not in taken and all(name in row.shapes for name in fields)]
+        return [i for i, row in self.rows.items() if i not in taken and all(row.has(name) for name in fields)]
 
     def whole_groups(self, task: str, fields: Sequence[str], n: int, by: str) -> list[list[int]]:
         """Groups of exactly n rows, all of them takeable."""

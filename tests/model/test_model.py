@@ -22,13 +22,14 @@ from tests.model.plain import REMEMBERED
 from tests.model.rules_claims import Claiming
 from tests.model.rules_clears import Clearing
 from tests.model.rules_leases import Leasing
+from tests.model.rules_production import Producing
 from tests.model.service import Direct, OverHttp
 
 LONG = os.environ.get("TEST_LONG") == "1"
 ON_CPU = new_engine().device.type == "cpu"
 
 
-class EngineAgainstModel(Clearing, Claiming, Leasing):
+class EngineAgainstModel(Producing, Clearing, Claiming, Leasing):
     """Every rule; calls are core's operations."""
 
     form = Direct

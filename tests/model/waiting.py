@@ -15,9 +15,9 @@ from core.leases import number_of
 from core.operations.claim import Wanted
 from core.samplers import sampler
 from tests.model import calls, draws
-from tests.model.clears import Model
-from tests.model.compare import account, described, meant_summary, shown, summary
+from tests.model.compare import account, described, key_line, meant_summary, shown, summary
 from tests.model.plain import Lease, Partition, Task
+from tests.model.production import Model, listed_after
 from tests.model.service import Answer
 
 WAIT_S = 5.0
@@ -44,6 +44,32 @@ class Watch:
             assert answer.code == ("partition-cleared" if self.name in plain.state.deleted else "partition-not-found")
         else:
             assert summary(answer.body) == meant_summary(self.name, partition)
+
+
+@dataclass
+class Follow:
+    """GET of the keys that changed after a revision."""
+
+    name: str
+    revision: int
+    wait_s: float = WAIT_S
+
+    def call(self) -> calls.Call:
+        return calls.changes(self.name, self.revision, self.wait_s)
+
+    def ready(self, plain: Model) -> bool:
+        partition = plain.find(self.name)
+        return partition is None or any(listed_after(partition, self.revision))
+
+    def meet(self, answer: Answer, plain: Model, _: bool) -> None:
+        partition = plain.find(self.name)
+        if partition is None:
+            assert answer.code == ("partition-cleared" if self.name in plain.state.deleted else "partition-not-found")
+            return
+        rows, left = listed_after(partition, self.revision)
+        assert answer.body["keys"] == list(map(key_line, rows))
+        assert sorted(answer.body["removed"]) == sorted(left)
+        assert answer.body["revision"] == partition.revision
 
 
 @dataclass
@@ -171,7 +197,7 @@ class Claim:
         if ("partition-absent", None) in found:
             assert not partition.rows
             return
-        lacking = {name: [i for i, row in partition.rows.items() if name not in row.shapes] for name in fields}
+        lacking = {name: [i for i, row in partition.rows.items() if not row.has(name)] for name in fields}
         for name in fields:
             if name not in partition.fields:
                 assert found["field-unknown", name]["count"] == len(partition.rows)
