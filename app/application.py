@@ -1,7 +1,7 @@
 """Puts the edge together: routes, error handlers, the OpenAPI and its page, all behind the guard."""
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib import resources
 from pathlib import Path
@@ -74,7 +74,13 @@ class Api(FastAPI):
         await Starlette.__call__(self, scope, receive, send)
 
 
-def build(executor: Executor, settings: Settings, edge: Edge, on_start: Callable[[], None]) -> Guard:
+def build(
+    executor: Executor,
+    settings: Settings,
+    edge: Edge,
+    on_start: Callable[[], None],
+    on_stop: Callable[[], Awaitable[None]],
+) -> Guard:
     """The ASGI application. The executor starts with it and is closed with it."""
 
     @asynccontextmanager
@@ -82,6 +88,7 @@ def build(executor: Executor, settings: Settings, edge: Edge, on_start: Callable
         executor.start()
         on_start()
         yield
+        await on_stop()
         await executor.close()
 
     app = Api(

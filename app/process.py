@@ -12,11 +12,12 @@ import uvicorn
 from core.device import DeviceUnavailable, choose
 from core.engine import Engine
 from core.executor import Executor
-from core.journal import Journal, journal_from_url
+from core.journal import FileJournal, Journal, journal_from_url
 from core.journal.errors import JournalError
 
 from . import memory, scheduling
 from .application import build, new_edge
+from .compaction import Compaction
 from .own_samplers import load
 from .settings import Settings
 from .version import VERSION
@@ -59,9 +60,10 @@ def serve(settings: Settings) -> int:
     except (DeviceUnavailable, JournalError, OSError, ValueError) as error:
         raise StartRefused(str(error)) from error
     engine = Engine(time.monotonic, time.time, device, settings.max_cell_bytes)
-    executor = Executor(engine, journal, lambda reason: server.fail(reason))
+    executor = Executor(engine, journal, lambda reason: server.fail(reason), lambda until: compaction.begin(until))
+    compaction = Compaction(journal.path if isinstance(journal, FileJournal) else Path(), executor.tidy)
     edge = new_edge(executor, settings, str(device), journal.durability, time.time(), samplers)
-    app = build(executor, settings, edge, partial(_announce, settings, listener))
+    app = build(executor, settings, edge, partial(_announce, settings, listener), compaction.end)
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", log_level="warning", access_log=False, server_header=False,
         proxy_headers=False,

@@ -22,7 +22,7 @@ def verify(settings: Settings) -> int:
         with closing(journal):
             torn = journal.look()
             engine = Engine(time.monotonic, time.time, max_cell_bytes=settings.max_cell_bytes)
-            last = replay(engine, journal.read(None))
+            _, last = replay(engine, journal)
     except (JournalError, ValueError) as error:
         return _say(str(error), 1)
     samples = sum(partition.rows.live_count for partition in engine.partitions.values())

@@ -21,7 +21,7 @@ from .engine import Engine
 from .errors import IdempotencyInFlight, JournalUnavailable, NotReady, Overloaded, Refused
 from .events import Kept
 from .idempotency import Keepable, Keyed, kept
-from .journal.contract import BEFORE_FIRST, Appended, Journal, Outcome
+from .journal.contract import BEFORE_FIRST, Appended, EntryId, Journal, Outcome
 from .journal.errors import JournalError
 from .operations import due
 from .parked import Parked, ParkingLot
@@ -70,17 +70,27 @@ class Reading:
 
 
 class Executor:
-    """Hands calls to the engine's thread. `on_fatal(reason)` is called on the loop when the process must end."""
+    """Hands calls to the engine's thread.
 
-    def __init__(self, engine: Engine, journal: Journal, on_fatal: Callable[[str], None]) -> None:
-        self._engine, self._journal, self._on_fatal = engine, journal, on_fatal
+    On the loop, `on_fatal(reason)` is called when the process must end, `on_closed(id)` when a part of the journal that
+    no snapshot knows of is closed.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        journal: Journal,
+        on_fatal: Callable[[str], None],
+        on_closed: Callable[[EntryId], None] = lambda _: None,
+    ) -> None:
+        self._engine, self._journal, self._on_fatal, self._on_closed = engine, journal, on_fatal, on_closed
         self._inbox: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._lot: ParkingLot[Call] = ParkingLot()
         self._decided: dict[str, bytes] = {}  # keys of calls whose answer is in this drain, and their digests
         self._answers: list[Answer] = []
         self._inflight: set[asyncio.Future[Any]] = set()
         self._encoder = msgspec.msgpack.Encoder()
-        self._last = BEFORE_FIRST
+        self._last = self._closed = BEFORE_FIRST
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._running = True
@@ -179,8 +189,9 @@ class Executor:
                 self._fail(failure)
 
     def _replay(self) -> None:
-        self._last = replay(self._engine, self._journal.read(None))
+        self._closed, self._last = replay(self._engine, self._journal)
         due.begin_anew(self._engine)
+        self._look_for_closed()
         self._read(None)
 
     def _drain(self) -> None:
@@ -294,12 +305,23 @@ class Executor:
             raise Broken(f"the journal did not take a change: {appended.outcome}, its last entry is {appended.last}")
         self._last = appended.last
         log.clear()
+        self._look_for_closed()
 
     def _read_back(self, appended: Appended, payload: bytes) -> tuple[Appended, bool]:
         """Whether the entry that may be there or not is: whoever reads the journal next must see what we answer."""
         for entry in self._journal.read(self._last):
             return Appended(appended.outcome, entry.id), entry.payload == payload
         return appended, False
+
+    def _look_for_closed(self) -> None:
+        closed = self._journal.closed()
+        if closed != self._closed:
+            self._closed = closed
+            self._tell(partial(self._on_closed, closed))
+
+    def tidy(self) -> None:
+        """A snapshot was added: let the journal go of what two of them hold."""
+        self._inbox.put(self._journal.tidy)
 
     def _look_for_room(self) -> None:
         has_room = self._journal.has_room()

@@ -34,6 +34,10 @@ class StatusWords:
     def _set(self, words: torch.Tensor) -> None:
         self.words = words
 
+    def restore(self, words: Ints) -> None:
+        """These words, int64 [rows, words], in place of what is there."""
+        self._set(torch.from_numpy(words).to(self.device))
+
     @property
     def width(self) -> int:
         """Words per row."""

@@ -70,7 +70,10 @@ class Journal(Protocol):
        The one exception: damage to the very last entry cannot be told from a write that was never acknowledged.
     7. `trim(floor)` lets go of entries up to `floor`, as far as is convenient, and of none after it; the last entry's
        id stays known. What was let go may stay readable for a while; a later opening gives either it or EntryUnknown.
-    8. `has_room` is a cheap look: whether appends are likely to go well for some time.
+    8. `closed` is the last entry of the part that is only read from now on, also by who makes snapshots beside the
+       writer. `snapshot` is the newest state that was saved, and the last entry it knows of; `tidy` lets go of what two
+       snapshots hold already.
+    9. `has_room` is a cheap look: whether appends are likely to go well for some time.
     """
 
     durability: Durability
@@ -82,6 +85,12 @@ class Journal(Protocol):
     def append(self, expected_last: EntryId, payload: bytes) -> Appended: ...
 
     def trim(self, floor: EntryId) -> None: ...
+
+    def closed(self) -> EntryId: ...
+
+    def snapshot(self) -> tuple[EntryId, bytes] | None: ...
+
+    def tidy(self) -> None: ...
 
     def has_room(self) -> bool: ...
 

@@ -12,6 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
+from . import snapshots
 from .contract import BEFORE_FIRST, Appended, Durability, Entry, EntryId, Outcome
 from .errors import EntryUnknown, JournalDamaged, JournalUnavailable
 from .folder import HEAD_NAME, REAL_DISK, Disk, Folder
@@ -53,6 +54,7 @@ class FileJournal:
         disk: Disk = REAL_DISK,
         log: Log = warn,
     ) -> None:
+        self.path = folder
         self._folder = Folder(folder, disk)
         self._disk = disk
         self._segment_bytes = segment_bytes
@@ -63,7 +65,7 @@ class FileJournal:
         self._lock_fd = self._fd = -1
         self._term = 0
         self._segments: list[int] = []
-        self._last = BEFORE_FIRST
+        self._last = self._closed = BEFORE_FIRST
         self._end = 0
 
     def open(self) -> int:
@@ -73,11 +75,12 @@ class FileJournal:
             lock_fd = self._folder.lock(owned)
             self._folder.sweep()
             found = recover(self._folder) or self._begin()
-            self._folder.drop([first for first in self._folder.segments() if first < found.segments[0]])
+            stale = [first for first in self._folder.segments() if first < found.segments[0]]
+            self._folder.drop([self._folder.segment(first) for first in stale])
             fd = self._settle(found, owned)
             self._owned, self._lock_fd, self._fd = owned.pop_all(), lock_fd, fd
         self._term, self._segments = found.term + 1, list(found.segments)
-        self._last, self._end = found.last, found.end
+        self._last, self._closed, self._end = found.last, found.closed, found.end
         self._trouble = None
         return self._term
 
@@ -95,12 +98,21 @@ class FileJournal:
         self._segments, self._last = list(found.segments), found.last
         return found.torn
 
+    def look_beside(self, until: EntryId) -> None:
+        """Open for reading up to `until`, a closed entry, while another process writes on. Nothing is locked."""
+        with self._folder.guarded():
+            self._segments = [first for first in self._folder.segments() if first <= until.seq]
+        self._last = until
+
     def read(self, after: EntryId | None) -> Iterator[Entry]:
         if not self._segments:
             raise JournalUnavailable(self._trouble)
         start, until = after or BEFORE_FIRST, self._last
         index = bisect_right(self._segments, start.seq + 1) - 1
-        if index < 0 or (start.seq >= until.seq and start != until):
+        if index < 0:
+            missing = f"the journal in {self._folder.path} starts with entry {self._segments[0]}, and no snapshot"
+            raise EntryUnknown(f"{missing} of what came before is there: put the snapshots back")
+        if start.seq >= until.seq and start != until:
             raise EntryUnknown(f"the journal in {self._folder.path} does not hold what comes after entry {start}")
         rest = tuple(self._segments[index:])
         entries = chain.from_iterable(self._entries(first, start.seq, until.seq) for first in rest)
@@ -138,8 +150,26 @@ class FileJournal:
         self._trouble = f"the journal in {self._folder.path} is broken: a trim did not end; start again"
         with self._folder.guarded():
             self._put_head(self._term, kept, self._last)
-            self._folder.drop(self._segments[: -len(kept)])
+            self._folder.drop([self._folder.segment(first) for first in self._segments[: -len(kept)]])
         self._trouble, self._segments = None, kept
+
+    def closed(self) -> EntryId:
+        return self._closed
+
+    def snapshot(self) -> tuple[EntryId, bytes] | None:
+        with self._folder.guarded():
+            return snapshots.newest(self._folder)
+
+    def save(self, last: EntryId, image: bytes) -> None:
+        """Add a snapshot of the state after entry `last`; the writer's process and another one may both do so."""
+        with self._folder.guarded():
+            snapshots.save(self._folder, last, image)
+
+    def tidy(self) -> None:
+        with self._folder.guarded():
+            seq, stale = snapshots.floor(self._folder)
+            self.trim(EntryId(self._term, seq))
+            self._folder.drop(stale)
 
     def has_room(self) -> bool:
         if self._trouble:
@@ -172,6 +202,7 @@ class FileJournal:
         os.dup2(fd, self._fd, inheritable=False)
         os.close(fd)
         self._segments.append(first)
+        self._closed = self._last
         self._end = SEGMENT_HEADER_BYTES
 
     def _begin(self) -> Found:

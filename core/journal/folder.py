@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from .errors import JournalDamaged, JournalLocked, JournalUnavailable
 
 HEAD_NAME: Final = "head"
 LOCK_NAME: Final = "lock"
-_KNOWN: Final = re.compile(r"lock|head(\.new)?|[0-9]{20}\.segment(\.new)?")
+_KNOWN: Final = re.compile(r"lock|head(\.new)?|[0-9]{20}\.(segment|snapshot)(\.new)?")
 _MODE: Final = 0o640
 
 
@@ -82,6 +82,13 @@ class Folder:
                 raise JournalDamaged(self.path / name, 0, "this file is not of a journal", "move it out of the folder")
         return [int(name[:20]) for name in names if name.endswith(".segment")]
 
+    def snapshot(self, seq: int) -> Path:
+        return self.path / f"{seq:020d}.snapshot"
+
+    def snapshots(self) -> list[int]:
+        """The last seq that each snapshot knows of, rising."""
+        return sorted(int(path.name[:20]) for path in self.path.glob("*.snapshot"))
+
     def lock(self, owned: ExitStack) -> int:
         """Own the folder until `owned` is closed. Gives the descriptor of the lock file."""
         fd = self._flock(os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX, owned)
@@ -110,25 +117,34 @@ class Folder:
         for path in self.path.glob("*.new"):
             path.unlink()
 
-    def drop(self, segments: Iterable[int]) -> None:
-        """Segments that no head counts on any more."""
-        gone = [self.segment(first) for first in segments]
-        for path in gone:
+    def drop(self, paths: Sequence[Path]) -> None:
+        """Files that nothing counts on any more."""
+        for path in paths:
             path.unlink()
-        if gone:
+        if paths:
             self._sync(self.path)
 
     def put(self, path: Path, data: bytes) -> None:
         """Make or replace a file so that at any moment the whole old or the whole new one is on disk."""
         aside = path.with_name(f"{path.name}.new")
-        fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _MODE)
+        with self.making(aside, path):
+            self.write(aside, data)
+
+    @contextmanager
+    def making(self, aside: Path, path: Path) -> Iterator[None]:
+        """What was written aside in the meantime takes its name, for good."""
+        yield
+        aside.replace(path)
+        self._sync(self.path)
+
+    def write(self, path: Path, data: bytes) -> None:
+        """A file and what is in it, on disk; its name is not yet."""
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _MODE)
         try:
             self.disk.write_all(fd, data, 0)
             self.disk.fsync(fd)
         finally:
             os.close(fd)
-        aside.replace(path)
-        self._sync(self.path)
 
     def _sync(self, path: Path) -> None:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)

@@ -58,6 +58,15 @@ class MemoryJournal:
             del self._entries[:gone]
             self._trimmed += gone
 
+    def closed(self) -> EntryId:
+        return BEFORE_FIRST
+
+    def snapshot(self) -> None:
+        return None
+
+    def tidy(self) -> None:
+        pass
+
     def has_room(self) -> bool:
         return True
 

@@ -23,7 +23,10 @@ from .segment import (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A sound history: its segments by first seq, its last entry, and where in the newest segment that one lies."""
+    """A sound history: its segments by first seq, its last entry, and where in the newest segment that one lies.
+
+    `closed`: the last entry before the newest segment.
+    """
 
     term: int
     segments: tuple[int, ...]
@@ -31,9 +34,10 @@ class Found:
     last_start: int
     end: int
     torn: str | None
+    closed: EntryId
 
 
-FRESH = Found(0, (1,), BEFORE_FIRST, SEGMENT_HEADER_BYTES, SEGMENT_HEADER_BYTES, None)
+FRESH = Found(0, (1,), BEFORE_FIRST, SEGMENT_HEADER_BYTES, SEGMENT_HEADER_BYTES, None, BEFORE_FIRST)
 
 
 def recover(folder: Folder) -> Found | None:
@@ -85,7 +89,8 @@ def _follow(folder: Folder, head: Head, segments: list[int]) -> Found:
     if tail.damage and not tail.damage.torn:
         raise _refused(path, tail.damage)
     torn = f"{path}, byte {tail.damage.offset}: {tail.damage.what}" if tail.damage else None
-    return Found(max(head.term, tail.last.term), tuple(segments), tail.last, tail.last_start, tail.end, torn)
+    term = max(head.term, tail.last.term)
+    return Found(term, tuple(segments), tail.last, tail.last_start, tail.end, torn, before or BEFORE_FIRST)
 
 
 @dataclass(frozen=True, slots=True)

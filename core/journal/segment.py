@@ -2,6 +2,7 @@
 
     segment  kind 8s | version u32 | previous term u64, seq u64 | crc u32 | entries …
     entry    mark 4s | length u32 | term u64, seq u64 | previous term u64, seq u64 | payload crc u32 | crc u32 | payload
+    snapshot kind 8s | version u32 | last term u64, seq u64 | length u64 | image crc u32 | crc u32 | image
     head     kind 8s | version u32 | term u64 | oldest u64 | newest u64 | last term u64, seq u64 | crc u32
 
 Each `crc` is CRC-32 (zlib) of all before it in its own record, so that an entry's length can be trusted on its own:
@@ -21,6 +22,7 @@ VERSION: Final = 1
 MARK: Final = b"\xf8je\xff"
 SEGMENT: Final = b"\xf8segment"
 HEAD: Final = b"\xf8head\r\n\xff"
+SNAPSHOT: Final = b"\xf8snapsh\xff"
 
 _CRC: Final = struct.Struct("<I")
 _FIELDS: Final = struct.Struct("<4sIQQQQI")
@@ -28,8 +30,10 @@ _ENTRY: Final = struct.Struct("<4sIQQQQII")
 
 SEGMENT_HEADER_BYTES: Final = struct.calcsize("<8sIQQI")
 ENTRY_HEADER_BYTES: Final = _ENTRY.size
+SNAPSHOT_HEADER_BYTES: Final = struct.calcsize("<8sIQQQQI")
 
 RESTORE: Final = "restore the folder from a backup, or start from a checkpoint in an empty one"
+STEP_BACK: Final = "move this file away: the snapshot before it and the journal hold the same"
 UPGRADE: Final = "start the version that wrote it, or a newer one"
 
 
@@ -60,6 +64,23 @@ def decode_head(data: bytes) -> Head:
     """Raises `Damage`."""
     term, oldest, newest, last_term, last_seq = _unseal(HEAD, 5, data)
     return Head(term, oldest, newest, EntryId(last_term, last_seq))
+
+
+def encode_snapshot_header(last: EntryId, image: bytes) -> bytes:
+    return _seal(SNAPSHOT, last.term, last.seq, len(image), crc32(image))
+
+
+def decode_snapshot(data: bytes) -> tuple[EntryId, bytes]:
+    """The last entry that the image knows of, and the image. Raises `Damage`."""
+    try:
+        term, seq, length, crc = _unseal(SNAPSHOT, 4, data[:SNAPSHOT_HEADER_BYTES])
+    except Damage as damage:
+        damage.advice = damage.advice if damage.advice == UPGRADE else STEP_BACK
+        raise
+    image = data[SNAPSHOT_HEADER_BYTES:]
+    if len(image) != length or crc32(image) != crc:
+        raise Damage(SNAPSHOT_HEADER_BYTES, "the image is not what its checksum says", STEP_BACK)
+    return EntryId(term, seq), image
 
 
 def encode_segment_header(previous: EntryId) -> bytes:

@@ -25,6 +25,10 @@ class StandIn:
     reading: Reading = READY
 
 
+async def nothing() -> None:
+    pass
+
+
 async def anything(scope: Scope, receive: Receive, send: Send) -> None:
     await PlainTextResponse("reached")(scope, receive, send)
 
@@ -51,7 +55,7 @@ async def test_until_the_journal_is_replayed_all_but_health_is_503_with_the_reas
     settings = load(["--journal", "memory:"], {})
     executor = StandIn(replace(READY, reason="replaying the journal"))
     edge = new_edge(cast(Executor, executor), settings, "cpu", "wal", 0.0)
-    app = build(cast(Executor, executor), settings, edge, lambda: None)
+    app = build(cast(Executor, executor), settings, edge, lambda: None, nothing)
     assert (await call(app, "GET", "/healthz")).json() == {"status": "ok"}
     for path in ("/readyz", "/v1/server", "/v1/partitions", "/docs", "/openapi.json", "/nowhere"):
         reply = await call(app, "GET", path)
@@ -67,7 +71,7 @@ async def test_a_bug_is_a_500_problem_that_names_the_request() -> None:
     settings = load(["--journal", "memory:"], {})
     executor = StandIn()
     edge = new_edge(cast(Executor, executor), settings, "cpu", "wal", 0.0)
-    app = build(cast(Executor, executor), settings, edge, lambda: None)
+    app = build(cast(Executor, executor), settings, edge, lambda: None, nothing)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
         problem = refused(await http.get("/v1/partitions"), 500, "internal", "request_id")

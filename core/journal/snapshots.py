@@ -1,0 +1,47 @@
+"""Snapshots in a journal's folder: the state as it was after an entry, so that what came before it may go.
+A snapshot is a file of its own, written aside, read back, and only then given its name; it never changes.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from .contract import EntryId
+from .errors import JournalDamaged
+from .folder import Folder
+from .segment import Damage, decode_snapshot, encode_snapshot_header
+
+KEPT: Final = 2
+
+
+def newest(folder: Folder) -> tuple[EntryId, bytes] | None:
+    """The last entry that the newest snapshot knows of, and its image. Raises JournalDamaged."""
+    names = folder.snapshots()
+    return _read(folder.snapshot(names[-1]), names[-1]) if names else None
+
+
+def _read(path: Path, seq: int) -> tuple[EntryId, bytes]:
+    try:
+        last, image = decode_snapshot(path.read_bytes())
+        if last.seq != seq:
+            raise Damage(0, f"the file is named for entry {seq}, but its header says {last.seq}")
+    except Damage as damage:
+        raise JournalDamaged(path, damage.offset, damage.what, damage.advice) from None
+    return last, image
+
+
+def save(folder: Folder, last: EntryId, image: bytes) -> None:
+    """Add the snapshot of the state after entry `last`. Raises JournalDamaged where the disk kept something else."""
+    path = folder.snapshot(last.seq)
+    aside = path.with_name(f"{path.name}.new")
+    with folder.making(aside, path):
+        folder.write(aside, encode_snapshot_header(last, image) + image)
+        if _read(aside, last.seq) != (last, image):
+            raise JournalDamaged(aside, 0, "the disk did not keep what was written to it", "look at the disk")
+
+
+def floor(folder: Folder) -> tuple[int, list[Path]]:
+    """Up to which seq entries may go, now that KEPT snapshots hold what they said; and snapshots that may go too."""
+    names = folder.snapshots()
+    if len(names) < KEPT:
+        return 0, []
+    return names[-KEPT], [folder.snapshot(seq) for seq in names[:-KEPT]]
