@@ -426,6 +426,25 @@ def test_a_group_that_is_whole_only_without_a_clearing_row_is_not_when_that_is_b
     assert claim(engine, 2, task="warm", **by) is None
 
 
+def test_a_claim_with_where_sees_what_is_clearing_neither_before_nor_after_it_was_asked() -> None:
+    engine = new_engine()
+    metas = [b'{"v":%d}' % (i % 2) for i in range(6)]
+    rows = add(engine, P, 6, custom_meta=metas)
+    write(engine, P, rows, ["n"])
+
+    def odd(task: str, most: int) -> list[int]:
+        by, of = sampler("sequential", {}), parsed(("v", "==", 1))
+        found = claim_now(engine, P, Wanted(task, ("n",), most, 1, 0, by, View(("n",)), where=of))
+        return found.batch.global_indexes.tolist() if isinstance(found, Claimed) else []
+
+    assert odd("warm", 1) == [1]
+    seen = plan(engine, 2, 3)
+    assert (odd("warm", 1), odd("new", 2)) == ([5], [1, 5])
+    assert (odd("warm", 1), odd("new", 1)) == ([], [])
+    abort_clear(engine, seen.clear.clear_id)
+    assert (odd("warm", 2), odd("new", 2)) == ([3], [3])
+
+
 def test_a_window_that_was_clearing_when_it_was_first_asked_for_comes_back_whole() -> None:
     engine = ready(8)
     seen = plan(engine, 0, 1, 2, 3)
