@@ -4,6 +4,7 @@ They see JSON cells, decode each distinct one once, and answer for all rows at a
 """
 
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,8 @@ MAX_CONDITIONS = 32
 MAX_PATH = 32
 MAX_VALUES = 1024
 _SAMPLE = 64
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+_decode = msgspec.json.Decoder().decode
 MISSING = object()
 _KINDS: dict[type, str] = {bool: "bool", int: "number", float: "number", str: "string"}
 _WORDS = {"bool": "true or false", "number": "a number", "string": "a string"}
@@ -184,13 +187,19 @@ def _of_distinct(cells: Sequence[bytes], answer: Callable[[Sequence[bytes]], npt
 
 def _values(cells: Iterable[bytes], paths: Sequence[tuple[str, ...]]) -> list[list[object]]:
     """Per path what each of these cells has there, MISSING where it has nothing."""
-    members = tuple(dict.fromkeys(path[0] for path in paths))
-    read, nothing = _reader(members)
-    found = [read(cell) or nothing for cell in cells]
-    columns = {m: list(map(operator.attrgetter(f"at{i}"), found)) for i, m in enumerate(members)}
+    columns = _columns(cells, tuple(dict.fromkeys(path[0] for path in paths)))
     return [
         columns[path[0]] if len(path) == 1 else [_at(value, path[1:]) for value in columns[path[0]]] for path in paths
     ]
+
+
+def _columns(cells: Iterable[bytes], members: tuple[str, ...]) -> dict[str, list[object]]:
+    if _ESCAPED.search("".join(members)):  # msgspec has no Struct with such a member
+        objects = [_decode(cell) or {} for cell in cells]
+        return {member: [one.get(member, MISSING) for one in objects] for member in members}
+    read, nothing = _reader(members)
+    found = [read(cell) or nothing for cell in cells]
+    return {member: list(map(operator.attrgetter(f"at{i}"), found)) for i, member in enumerate(members)}
 
 
 @lru_cache(256)

@@ -57,8 +57,8 @@ def test_explain_says_what_a_claim_with_where_would_find(api: Api) -> None:
 
 
 def test_a_path_is_dotted_or_an_array_of_members(api: Api) -> None:
-    api.produce(["a", "b"], "n", custom_meta=[{"run": {"id": "x"}}, {"run.id": "x"}])
-    for path, key in (("run.id", "a"), (["run", "id"], "a"), (["run.id"], "b")):
+    api.produce(["a", "b"], "n", custom_meta=[{"run": {"id": "x"}}, {"run.id": "x", '"\\\n': "x"}])
+    for path, key in (("run.id", "a"), (["run", "id"], "a"), (["run.id"], "b"), (['"\\\n'], "b")):
         assert listed(api, [{"path": path, "op": "==", "value": "x"}]) == [key]
 
 

@@ -1,10 +1,13 @@
 """Predicates over custom meta by their definition: types, paths, numbers, and what is refused."""
 
+import json
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from batchmeta.wire.requests import Where as Wire
 from core.errors import Invalid
@@ -105,6 +108,23 @@ def test_a_weight_is_a_number_or_nothing() -> None:
     expected = [8.0, 2.5, np.nan, np.nan, np.nan, 2.0**64, np.nan, 8.0]
     assert np.array_equal(found, expected, equal_nan=True)
     assert weight(["deep", "n"], "x").of([CELL]).tolist() == [-1.0]
+
+
+@given(st.lists(st.text(max_size=4), min_size=1, max_size=4, unique=True), st.booleans())
+@settings(max_examples=200, derandomize=True, deadline=None)
+def test_a_member_may_have_any_name(names: list[str], ascii_only: bool) -> None:
+    there = {name: i for i, name in enumerate(names)}
+    cell = json.dumps(there, ensure_ascii=ascii_only).encode()
+    both = parsed(*(([name], "==", i) for name, i in there.items()))
+    assert both.matches([cell, b"{}", b"null"]).tolist() == [True, False, False]
+    assert weight(names[-1:], "x").of([cell]).tolist() == [len(names) - 1]
+
+
+def test_escapes_in_a_cell_are_the_characters_they_stand_for() -> None:
+    cells = [b'{"\\u0061":1}', b'{"a":0,"a":1}', b'{"\\"":1}', b'{"\\\\":1}', '{"é":1}'.encode(), b'{"\\u00e9":1}']
+    for name, expected in (("a", [1, 1, 0, 0, 0, 0]), ('"', [0, 0, 1, 0, 0, 0]), ("\\", [0, 0, 0, 1, 0, 0]),
+                           ("é", [0, 0, 0, 0, 1, 1])):  # fmt: skip
+        assert parsed(([name], "==", 1)).matches(cells).tolist() == [bool(one) for one in expected]
 
 
 def test_many_equal_cells_have_the_same_answer() -> None:
