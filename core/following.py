@@ -4,7 +4,7 @@ Rows stand at their last change; what rows were before (core.past) at the revisi
 fulfils `where` is listed; a key that did, and is not listed now, is removed. What never did is not told of.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,7 +23,8 @@ Place = tuple[int, int]
 class Items:
     """Columns. `is_there`: a row that changed; else what a row was. `cell`: its custom meta, now or until then.
 
-    If there are more than `most`, there is one more than that.
+    If there are more than `most`, there is one more than that. `told` remembers the fates by what was asked: many who
+    wait ask for the same.
     """
 
     most: int
@@ -32,6 +33,7 @@ class Items:
     is_there: Flags
     key: Cells
     cell: Cells
+    told: dict[tuple[str, Where | None], Bits] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.index)
@@ -92,6 +94,13 @@ def _first(revisions: Ints, indexes: Ints, most: int) -> Ints:
 
 def fates(partition: Partition, items: Items, prefix: str, where: Where | None) -> Bits:
     """uint8 [items]: SKIPPED, LISTED or REMOVED."""
+    known = items.told.get((prefix, where))
+    if known is None:
+        known = items.told[prefix, where] = _fates(partition, items, prefix, where)
+    return known
+
+
+def _fates(partition: Partition, items: Items, prefix: str, where: Where | None) -> Bits:
     out = np.zeros(len(items), np.uint8)
     start = json_values([prefix])[0][:-1]
     meant = np.fromiter((key.startswith(start) for key in items.key), np.bool_, len(out))

@@ -80,6 +80,8 @@ def list_changes(engine: Engine, partition_id: str, asked: Asked) -> Changes:
 def _page(partition: Partition, asked: Asked, items: Items, place: Place) -> Changes:
     fate = fates(partition, items, asked.prefix, asked.where)
     told = np.flatnonzero(fate)
+    if not len(told) and len(items) <= items.most:
+        return Changes(partition.partition_id, partition.revision, [], [], None)
     end = items.end_before(min(int(told[asked.limit]) if len(told) > asked.limit else items.most, len(items)))
     told = told[told < end]
     lines = _lines(items, told[fate[told] == LISTED])
