@@ -126,9 +126,10 @@ async def list_keys(call: Incoming, query: ListKeys) -> Reply:
     have a `next_cursor`.
 
     With `since_revision` only what changed after it, in the order of the changes, and `removed`: keys that were listed
-    and are not any more. `revision` is then the last one of which all is told: go on from there, or with the cursor;
-    0 tells all that is there. With `wait_s` too, the answer comes once there is something to tell, or when the time is
-    up. What was long ago may not be known any more: 410 `compacted`, begin anew with 0.
+    and are not any more, or whose sample does not fulfil `where` any more. `revision` is then the last one of which all
+    is told: go on from there, or with the cursor; 0 tells all that is there. With `wait_s` too, the answer comes once
+    there is something to tell, or when the time is up. What was long ago may not be known any more: 410 `compacted`,
+    begin anew with 0.
     """
     where, prefix, limit = where_in_query(query.where), query.prefix or "", query.limit or 1000
     if query.since_revision is None:

@@ -244,6 +244,7 @@ OTHERS = [
     ("GET", "keys?since_revision=now", None, Q, "query.since_revision"),
     ("GET", "keys?since_revision=0&wait_s=61", None, Q, "query.wait_s", "60"),
     ("GET", "keys?since_revision=0&cursor=i0", None, Q, "next_cursor"),
+    ("GET", "keys?since_revision=0&where=n", None, Q, "query.where"),
     ("GET", "keys?where=n%3E0", None, Q, "query.where", "JSON"),
     ("GET", "keys?where=", None, Q, "query.where"),
     ("GET", "keys?where=%7B%7D", None, Q, "query.where", "array"),

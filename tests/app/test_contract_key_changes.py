@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -73,6 +74,49 @@ def test_pages_go_on_from_a_cursor_or_from_their_revision(api: Api) -> None:
     page = changes(api, start, "&limit=3")
     assert (told(page), page["revision"]) == ((["c", "d", "e"], []), start + 1)
     assert told(changes(api, page["revision"])) == ([], ["a"])
+
+
+WHERE = "&where=" + quote('[{"path": "v", "op": ">=", "value": 5}]')
+
+
+def test_what_fulfils_where_no_longer_is_removed_and_what_never_did_is_not_told(api: Api) -> None:
+    metas = [{"v": 9}, {"v": 1}, {"v": 9}, {"v": 2}, {"v": 7}]
+    start = api.ok("POST", "samples", {"keys": ["a", "b", "c", "d", "e"], "custom_meta": metas})["revision"]
+    assert told(changes(api, 0, WHERE)) == (["a", "c", "e"], [])
+    patch(api, "a", v=2)
+    patch(api, "b", v=3)
+    patch(api, "e", w=1)
+    api.ok("POST", "samples/delete", {"keys": ["c", "d"]})
+    assert told(changes(api, start, WHERE)) == (["e"], ["a", "c"])
+    assert told(changes(api, start, f"{WHERE}&prefix=c")) == ([], ["c"])
+    later = api.ok("GET", "")["revision"]
+    api.ok("POST", "samples/delete", {"keys": ["a", "b"]})
+    assert told(changes(api, later, WHERE)) == ([], [])
+
+
+@pytest.mark.asyncio
+async def test_a_call_waits_for_a_change_that_matches(api: Api) -> None:
+    api.insert("a", "b", custom_meta=[{"v": 9}, {"v": 1}])
+    start = api.ok("GET", "")["revision"]
+    async with client(api.url) as http:
+        task = await waiting(http, api, start, WHERE)
+        patch(api, "b", v=2)
+        api.produce(["b"], "n")
+        api.ok("POST", "samples/delete", {"keys": ["b"]})
+        await settled(http, api.path, task)
+        revision = patch(api, "a", v=3)
+        reply = (await asyncio.wait_for(task, 30)).json()
+    assert (told(reply), reply["revision"]) == (([], ["a"]), revision)
+
+
+def test_clearing_is_leaving_and_an_abort_a_change(api: Api) -> None:
+    api.insert("a", "b")
+    start = api.ok("GET", "")["revision"]
+    kept, gone = (api.ok("POST", "clears", {"keys": [key]})["clear_id"] for key in "ab")
+    assert told(changes(api, start)) == ([], ["a", "b"])
+    api.ok("POST", f"/v1/clears/{kept}/abort")
+    api.ok("POST", f"/v1/clears/{gone}/commit")
+    assert told(changes(api, start)) == (["a"], ["b"])
 
 
 def test_a_revision_of_a_partition_before_this_one_is_too_old(api: Api) -> None:

@@ -37,6 +37,10 @@ def test_rows_with_a_time_disappear_and_a_follower_is_told(blocking: Client, nam
     gone = blocking.key_changes(name, patched.revision, wait_s=60)
     assert told(gone) == ([], ["a"])
     assert told(blocking.key_changes(name, gone.revision)) == ([], [])
+    big = [{"path": "n", "op": ">", "value": 1}]
+    blocking.insert(name, keys=["c", "d"], custom_meta=[{"n": 2}, {"n": 1}])
+    assert told(blocking.key_changes(name, gone.revision, where=big)) == (["c"], [])
+    assert [line.key for line in blocking.keys(name, where=big)] == ["c"]
     blocking.delete_partition(name)
     with pytest.raises(PartitionCleared):
         blocking.key_changes(name, gone.revision)
@@ -77,8 +81,9 @@ async def test_pages_are_joined_and_the_later_one_is_right() -> None:
         ok(page(["b"], [], 9, None)),
     )
     async with client(script) as aio:
-        found = await aio.key_changes("p", 3, prefix="x", wait_s=2.5)
+        where = [{"path": "n", "op": "exists"}]
+        found = await aio.key_changes("p", 3, prefix="x", where=where, wait_s=2.5)
     assert (told(found), found.revision) == ((["c", "e", "b"], ["d", "a"]), 9)
     queries = [dict(request.url.params) for request in script.requests]
-    assert queries[0] == {"prefix": "x", "since_revision": "3", "wait_s": "2.5"}
-    assert queries[1:] == [{"prefix": "x", "since_revision": "3", "cursor": cursor} for cursor in ("r5.1", "r7.2")]
+    asked = {"prefix": "x", "where": '[{"path":"n","op":"exists"}]', "since_revision": "3"}
+    assert queries == [asked | {"wait_s": "2.5"}, *(asked | {"cursor": cursor} for cursor in ("r5.1", "r7.2"))]
