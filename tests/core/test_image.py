@@ -10,16 +10,20 @@ from core.engine import Engine
 from core.events import Kept
 from core.image import STATE, image, restore
 from core.operations import due
+from core.operations.changes import Asked, list_changes
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.clears import Wanted as Clearing
 from core.operations.clears import commit_clear, plan_clear
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack
 from core.operations.partitions import delete_partition, seal_partition
+from core.operations.produce import RowWrite, patch_custom_meta
+from core.operations.revoke import revoke
 from core.samplers import Sampler
 from core.samplers.grpo_group import GrpoGroup
 from core.samplers.sequential import Sequential
 from core.selection import Selector
+from tests.core.test_where import parsed
 from tests.core.world import Book, Clock, Schema, add, add_keys, new_engine, write
 
 NOT_STATE = {
@@ -111,6 +115,27 @@ def test_a_lease_has_its_full_length_again() -> None:
     due.begin_anew(again)
     assert again.leases.due() == 30.0
     assert [lease.deadline for lease in again.leases.open.values()] == [60.0, 30.0]
+
+
+def test_rows_with_a_time_revoked_cells_and_what_was_go_on_too() -> None:
+    engine = new_engine()
+    rows = add_keys(engine, "u", ["a", "b", "c", "d"], custom_meta=cells(1, 2, 3, 4), ttl_s=60.0)
+    seen = engine.revision
+    write(engine, "u", rows[:2], ["x"])
+    revoke(engine, "u", Selector(rows[:1]), ("x",))
+    patch_custom_meta(engine, "u", RowWrite(rows[1:2], custom_meta=cells(9)))
+    delete(engine, "u", Selector(rows[2:3]))
+    again = from_image(image(engine))
+    for one in (engine, again):
+        due.begin_anew(one)
+        assert due.next_due(one) == 60.0
+        assert isinstance(one.clock, Clock)
+        one.clock.now = 60.0
+        due.expire(one, 60.0)
+        page = list_changes(one, "u", Asked(seen, where=parsed(("at", "<", 5))))
+        assert ([line.key for line in page.lines], page.removed) == ([b'"a"'], [b'"b"', b'"c"', b'"d"'])
+        write(one, "u", rows[:1], ["x"])
+    assert image(again) == image(engine)
 
 
 def test_it_goes_on_as_the_one_it_was_made_of(engine: Engine) -> None:
