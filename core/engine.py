@@ -15,6 +15,7 @@ from .clears import Clears
 from .deadlines import Deadlines
 from .errors import JournalUnavailable, PartitionCleared, PartitionNotFound
 from .events import (
+    Allotted,
     AnyEvent,
     BackendMetaSet,
     Change,
@@ -68,6 +69,7 @@ _APPLY: dict[type, Callable[[Partition, Any], Any]] = {
     ClearPlanned: clearing.plan,
     ClearCommitted: clearing.commit,
     ClearAborted: clearing.abort,
+    Allotted: Partition.allot,
 }
 
 

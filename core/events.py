@@ -96,8 +96,11 @@ class Cleared(Event, frozen=True):
 
 
 class Consumed(Event, frozen=True):
+    """`share`: of the task's sampler memory, 0: none."""
+
     task: str
     indexes: bytes
+    share: int = 0
 
 
 class Reset(Event, frozen=True):
@@ -117,7 +120,10 @@ class Sealed(Event, frozen=True):
 
 
 class Leased(Event, frozen=True):
-    """Rows are handed out for `length_s` seconds; `number` is the claim's. `group_size`: rows that settle together."""
+    """Rows are handed out for `length_s` seconds; `number` is the claim's. `group_size`: rows that settle together.
+
+    `share`: of the task's sampler memory, 0: none.
+    """
 
     task: str
     indexes: bytes
@@ -126,6 +132,7 @@ class Leased(Event, frozen=True):
     worker: str | None
     length_s: float
     group_size: int
+    share: int = 0
 
 
 class Settled(Event, frozen=True):
@@ -187,6 +194,24 @@ class Expired(Event, frozen=True):
     indexes: bytes
 
 
+class Terms(Struct, array_like=True, frozen=True):
+    """What every claim under a key of sampler memory must say alike; `sampler`: its other arguments, as JSON."""
+
+    fields: tuple[str, ...]
+    batch_size: int
+    ack: str
+    sampler: bytes
+
+
+class Allotted(Event, frozen=True):
+    """Rows are set aside for a key of a task's sampler memory; `shares`: their indexes, rank after rank."""
+
+    task: str
+    key: str
+    terms: Terms
+    shares: list[bytes]
+
+
 AnyEvent = (
     PartitionMade
     | PartitionSet
@@ -210,6 +235,7 @@ AnyEvent = (
     | Revoked
     | Timed
     | Expired
+    | Allotted
 )
 
 

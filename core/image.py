@@ -15,7 +15,7 @@ from .arena import Arena
 from .clears import Clear, Clears
 from .deadlines import Deadlines
 from .engine import Engine
-from .events import Declared, Kept, Limits, Settings
+from .events import Declared, Kept, Limits, Settings, Terms
 from .fields import CellColumn, Field
 from .filtered import FilteredSupplies
 from .forms import Memo
@@ -27,6 +27,7 @@ from .partition import NOWHERE, Partition
 from .past import Past, Trail
 from .revoked import RevokedCells
 from .rows import Rows
+from .sampler_memory import Allotment, Memory, Share
 from .sizes import SizeTable
 from .status import StatusWords, status_words
 from .tasks import Task
@@ -35,12 +36,12 @@ from .ttl import TimedBatch, Ttls
 STATE: Final = ("partitions", "deleted", "leases", "clears", "replies", "next_index", "revision", "epoch")
 """What of an engine is state; the rest is what it was made with, memory of forms, and changes on their way."""
 
-_STRUCTS: Final = {kind.__name__: kind for kind in (Declared, Kept, Limits, Settings)}
+_STRUCTS: Final = {kind.__name__: kind for kind in (Declared, Kept, Limits, Settings, Terms)}
 _CLASSES: Final = {
     kind.__name__: kind
     for kind in (
-        Arena, CellColumn, Clear, Clears, Field, Grid, Groups, KeptReplies, Lease, Leases, Partition, Past,
-        RevokedCells, Rows, SizeTable, Task, TimedBatch, Trail, Ttls,
+        Allotment, Arena, CellColumn, Clear, Clears, Field, Grid, Groups, KeptReplies, Lease, Leases, Memory, Partition,
+        Past, RevokedCells, Rows, Share, SizeTable, Task, TimedBatch, Trail, Ttls,
     )
 }  # fmt: skip
 _DERIVED: Final[dict[tuple[type, str], Callable[[], object]]] = {

@@ -48,6 +48,10 @@ class Lease:
         """Global indexes of the rows that are still held."""
         return np.asarray(self.indexes[self.fate == OPEN])
 
+    def left_s(self, now: float) -> float:
+        """Seconds until it ends; 0 once it is closed."""
+        return 0.0 if self.is_closed else max(0.0, self.deadline - now)
+
     def settle(self, indexes: Ints, fate: int) -> None:
         """Rows of these indexes are no longer held."""
         self.fate[np.isin(self.indexes, indexes) & (self.fate == OPEN)] = fate
@@ -64,13 +68,19 @@ class Leases:
     def find(self, name: str) -> Lease | None:
         """The lease of a claim id, open or lately closed."""
         number = number_of(name)
-        return None if number is None else self.open.get(number) or self.closed.get(number)
+        return None if number is None else self.of(number)
+
+    def of(self, number: int) -> Lease | None:
+        """The lease of a claim's number, open or lately closed."""
+        return self.open.get(number) or self.closed.get(number)
 
     def begin(self, lease: Lease, now: float) -> None:
         """A lease starts now."""
         lease.began = now
         self.open[lease.number] = lease
         self.extend(lease, lease.length_s, now)
+        if not len(lease.indexes):  # an empty share
+            self.settle([lease])
 
     def extend(self, lease: Lease, length_s: float, now: float) -> None:
         """It ends `length_s` from now."""

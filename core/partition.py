@@ -12,6 +12,7 @@ from .arrays import Cells, Flags, Ints, filled, grown, pack, unpack
 from .cells import EMPTY
 from .clears import Clear
 from .events import (
+    Allotted,
     BackendMetaSet,
     Cleared,
     Consumed,
@@ -233,7 +234,9 @@ class Partition:
 
     def consume(self, event: Consumed) -> None:
         rows = self.rows.locate(unpack(event.indexes))
-        self._task(event.task).consume(rows)
+        task = self._task(event.task)
+        task.fetch(event.share, rows, self.revision)
+        task.consume(rows)
         for supply in self._supplies_of(event.task):
             supply.discard(rows)
         self.filtered.note(rows, self)
@@ -247,7 +250,9 @@ class Partition:
         """Hand out with a lease, which begins when the engine says so."""
         indexes = unpack(event.indexes)
         rows = self.rows.locate(indexes)
-        attempts = self._task(event.task).lease(rows, event.number)
+        task = self._task(event.task)
+        task.fetch(event.share, rows, event.number)
+        attempts = task.lease(rows, event.number)
         for supply in self._supplies_of(event.task):
             supply.discard(rows)
         self.filtered.note(rows, self)
@@ -255,8 +260,20 @@ class Partition:
             event.number, event.token, self.partition_id, event.task, event.worker, event.length_s, event.group_size,
             indexes, attempts, np.zeros(len(indexes), np.uint8),
         )  # fmt: skip
-        self.leases[event.number] = lease
+        if len(indexes):
+            self.leases[event.number] = lease
+        if task.memory is not None and event.share:
+            task.memory.shares[event.share].lease = lease
         return lease
+
+    def allot(self, event: Allotted) -> None:
+        """Rows are held for a key of a task's sampler memory."""
+        shares = [unpack(share) for share in event.shares]
+        rows = self.rows.locate(np.concatenate(shares))
+        self._task(event.task).allot(event.key, event.terms, shares, rows)
+        for supply in self._supplies_of(event.task):
+            supply.discard(rows)
+        self.filtered.note(rows, self)
 
     def settle(self, event: Settled) -> Lease:
         """Rows of a lease are accepted, free again, or dead."""
@@ -265,10 +282,8 @@ class Partition:
         self._settle_rows(task, event.accepted, CONSUMED)
         self._settle_rows(task, event.dead, DEAD)
         task.reasons.update(zip(unpack(event.dead).tolist(), event.reasons, strict=True))
-        free = self._settle_rows(task, event.released, FREE)
-        for supply in self._supplies_of(lease.task):
-            supply.add(free[covers(self.grid.status.gather(free), supply.mask)])
-        self.filtered.note(free, self)
+        rows = self._settle_rows(task, event.released, FREE)
+        self._offer_again(lease.task, task.give_back(rows, self.rows.live[rows]))
         lease.settle(unpack(event.accepted), ACCEPTED)
         lease.settle(np.concatenate([unpack(event.released), unpack(event.worn)]), LOST if event.is_lost else RELEASED)
         lease.settle(unpack(event.dead), LOST if event.is_lost else REJECTED)
@@ -276,11 +291,16 @@ class Partition:
         return lease
 
     def _settle_rows(self, task: Task, indexes: bytes, state: int) -> Ints:
-        """Those of the rows that are live: one that is clearing is settled too, and nobody's meanwhile."""
+        """One that is clearing is settled too, and nobody's meanwhile. Returns all of them."""
         rows = self.rows.locate_held(unpack(indexes))
-        live = self.rows.live[rows]
-        task.settle(rows, state, live)
-        return np.asarray(rows[live == 1])
+        task.settle(rows, state, self.rows.live[rows])
+        return rows
+
+    def _offer_again(self, name: str, rows: Ints) -> None:
+        """These live rows are free again."""
+        for supply in self._supplies_of(name):
+            supply.add(rows[covers(self.grid.status.gather(rows), supply.mask)])
+        self.filtered.note(rows, self)
 
     def _drop_closed(self, leases: Iterable[Lease]) -> None:
         for lease in leases:
@@ -355,6 +375,8 @@ class Partition:
         """Withdrawn rows are gone for good."""
         self.ttls.end(rows)
         gone = self.grid.clear(rows)
+        for name, task in self.tasks.items():
+            self._offer_again(name, task.break_up(rows, self.rows.live))
         holders = [number for task in self.tasks.values() for number in task.drop(rows, indexes).tolist()]
         if self.custom_meta is not None:
             self.custom_meta[rows] = EMPTY

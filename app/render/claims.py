@@ -29,7 +29,7 @@ def _seen(found: Seen) -> replies.ClaimSeen:
     lease = found.lease
     return replies.ClaimSeen(
         claim_id=lease.claim_id, partition_id=lease.partition_id, task=lease.task, worker=lease.worker,
-        open=found.open, attempt=int(lease.attempts.max()), age_s=found.age_s, expires_in_s=found.expires_in_s,
+        open=found.open, attempt=int(lease.attempts.max(initial=0)), age_s=found.age_s, expires_in_s=found.expires_in_s,
     )  # fmt: skip
 
 

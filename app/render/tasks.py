@@ -39,9 +39,9 @@ def _info(claimed: Claimed) -> replies.ClaimInfo:
         ack="explicit",
         worker=claimed.worker,
         token=lease.token,
-        attempt=int(lease.attempts.max()),
+        attempt=int(lease.attempts.max(initial=0)),
         attempts=Raw(encode.integers(lease.attempts, claimed.expand)),
-        expires_in_s=lease.length_s,
+        expires_in_s=claimed.left_s,
     )
 
 

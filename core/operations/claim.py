@@ -11,16 +11,17 @@ from ..batch import Batch, View, describe
 from ..blocking import explain
 from ..engine import Engine
 from ..errors import Invalid
-from ..events import Consumed, Leased
+from ..events import Consumed, Leased, Terms
 from ..intake import check_fields
 from ..leases import Lease, claim_id
 from ..parked import Parked
 from ..partition import Partition
-from ..samplers import Blocking, Sampler
+from ..samplers import Blocking, ByRank, Sampler
 from ..samplers.own import Own
 from ..supply import Supply
 from ..where import Where
 from .consumption import Counts, counts_of
+from .shares import Asked, Chosen, memory_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,16 @@ class Wanted:
             raise Invalid.at("body.min_batch_size", f"must be at most batch_size={self.most}")
         self.sampler.check(self.most)
 
+    @property
+    def batches(self) -> int:
+        """Batches that are taken at once: one, or one for each rank."""
+        return self.sampler.ranks if isinstance(self.sampler, ByRank) else 1
+
+    def terms(self, sampler: ByRank) -> Terms:
+        """What is remembered of this claim beside its rows."""
+        ack = "on_dispatch" if self.lease_s is None else "explicit"
+        return Terms(tuple(sorted(set(self.fields))), self.most, ack, sampler.arguments())
+
 
 class Answer:
     """What a claim ends in: Claimed or NotClaimed."""
@@ -53,7 +64,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Claimed(Answer):
-    """A batch was handed out."""
+    """A batch was handed out, now or before; `left_s` of its lease are left."""
 
     claim_id: str
     task: str
@@ -61,6 +72,7 @@ class Claimed(Answer):
     worker: str | None = None
     lease: Lease | None = None
     expand: bool = False
+    left_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,7 @@ def claim(engine: Engine, partition_id: str, wanted: Wanted) -> Answer | Parked[
 
 def claim_now(engine: Engine, partition_id: str, wanted: Wanted) -> Answer:
     """Take what there is, if it is enough. Raises PartitionCleared."""
-    enough = min(wanted.least, _enough(engine, partition_id, wanted))
+    enough = min(wanted.least * wanted.batches, _enough(engine, partition_id, wanted))
     return _hand_out(engine, partition_id, wanted, enough) or _refuse(engine, partition_id, wanted)
 
 
@@ -105,13 +117,14 @@ def _claim_until(engine: Engine, partition_id: str, wanted: Wanted, deadline: fl
 
 def _enough(engine: Engine, partition_id: str, wanted: Wanted) -> int:
     """Rows that need not wait for more: a full batch, or the last ones of a sealed partition once all are ready."""
-    partition = engine.find(partition_id)
+    partition, most = engine.find(partition_id), wanted.most * wanted.batches
     supply = _supply(partition, wanted)
     if partition is None or supply is None:
-        return wanted.most
-    if partition.is_sealed and 0 < supply.ready.count == _open_rows(partition, supply, wanted.task) < wanted.most:
-        return 1
-    return wanted.sampler.enough(partition, supply, wanted.most)
+        return most
+    is_last = partition.is_sealed and 0 < supply.ready.count == _open_rows(partition, supply, wanted.task)
+    if is_last and (supply.ready.count < most or isinstance(wanted.sampler, ByRank)):
+        return 1  # a split takes what it can get of them
+    return wanted.sampler.enough(partition, supply, most)
 
 
 def _open_rows(partition: Partition, supply: Supply, name: str) -> int:
@@ -133,32 +146,52 @@ def _supply(partition: Partition | None, wanted: Wanted) -> Supply | None:
     return partition.supply(wanted.task, tuple(sorted(set(wanted.fields))), wanted.where)
 
 
-def _take(partition: Partition, supply: Supply, wanted: Wanted, enough: int) -> Ints | None:
-    if wanted.sampler.offers(partition, supply) < enough:
+def _take(partition: Partition, supply: Supply | None, wanted: Wanted, enough: int) -> Ints | None:
+    if supply is None or wanted.sampler.offers(partition, supply) < enough:
         return None
-    rows = wanted.sampler.take(partition, supply, wanted.most)
+    rows = wanted.sampler.take(partition, supply, wanted.most * wanted.batches)
     return rows if len(rows) >= enough else None
 
 
 def _hand_out(engine: Engine, partition_id: str, wanted: Wanted, enough: int) -> Claimed | None:
     partition = engine.find(partition_id)
-    supply = _supply(partition, wanted)
-    rows = None if partition is None or supply is None else _take(partition, supply, wanted, enough)
-    if partition is None or rows is None:
+    chosen = None if partition is None else _choose(partition, wanted, enough)
+    if partition is None or chosen is None:
         return None
-    indexes = partition.rows.global_index[rows]
-    number = engine.revision + 1
-    engine.commit(_handed_out(engine, partition_id, wanted, number, pack(indexes)))
-    batch = describe(partition, rows, indexes, wanted.view)
-    lease = partition.leases.get(number)
-    return Claimed(claim_id(number), wanted.task, batch, wanted.worker, lease, wanted.view.expand)
+    indexes = partition.rows.global_index[chosen.rows]
+    number = chosen.claim or engine.revision + 1
+    if not chosen.claim:
+        handed_out = _handed_out(engine, partition_id, wanted, number, pack(indexes), chosen.share)
+        engine.commit(*chosen.first, handed_out)
+    batch = describe(partition, chosen.rows, indexes, wanted.view)
+    lease = chosen.lease or engine.leases.of(number)
+    if lease is None:
+        return Claimed(claim_id(number), wanted.task, batch, wanted.worker, expand=wanted.view.expand)
+    left_s = lease.left_s(engine.clock()) if chosen.claim else lease.length_s
+    return Claimed(claim_id(number), wanted.task, batch, lease.worker, lease, wanted.view.expand, left_s)
 
 
-def _handed_out(engine: Engine, partition_id: str, wanted: Wanted, number: int, indexes: bytes) -> Consumed | Leased:
+def _choose(partition: Partition, wanted: Wanted, enough: int) -> Chosen | None:
+    """The rows to hand out, or the claim that has them already."""
+    supply = _supply(partition, wanted)
+    if isinstance(wanted.sampler, ByRank):
+        asked = _asked(partition, wanted, wanted.sampler)
+        return asked.choose(lambda: _take(partition, supply, wanted, enough), enough)
+    rows = _take(partition, supply, wanted, enough)
+    return None if rows is None else Chosen(rows)
+
+
+def _asked(partition: Partition, wanted: Wanted, sampler: ByRank) -> Asked:
+    return Asked(partition, _supply(partition, wanted), wanted.task, sampler, wanted.terms(sampler))
+
+
+def _handed_out(
+    engine: Engine, partition_id: str, wanted: Wanted, number: int, indexes: bytes, share: int
+) -> Consumed | Leased:
     if wanted.lease_s is None:
-        return Consumed(partition_id, wanted.task, indexes)
-    size = wanted.sampler.group_size
-    return Leased(partition_id, wanted.task, indexes, number, engine.token(), wanted.worker, wanted.lease_s, size)
+        return Consumed(partition_id, wanted.task, indexes, share)
+    size, token = wanted.sampler.group_size, engine.token()
+    return Leased(partition_id, wanted.task, indexes, number, token, wanted.worker, wanted.lease_s, size, share)
 
 
 def _refuse(engine: Engine, partition_id: str, wanted: Wanted) -> NotClaimed:
@@ -166,12 +199,21 @@ def _refuse(engine: Engine, partition_id: str, wanted: Wanted) -> NotClaimed:
     supply = _supply(partition, wanted)
     blocking = explain(partition, wanted.task, wanted.fields, wanted.sampler, supply)
     if partition is None:
-        return NotClaimed(partition_id, 0, None, wanted.fields, 0, wanted.most, False, blocking)
+        return NotClaimed(partition_id, 0, None, wanted.fields, 0, wanted.most * wanted.batches, False, blocking)
     nothing = partition.rows.global_index[:0]
     batch = describe(partition, nothing, nothing, wanted.view)
-    ready = supply.ready.count if supply else 0
+    ready, most = _ready(partition, wanted), wanted.most * wanted.batches
     done = _is_done(partition, wanted)
-    return NotClaimed(partition_id, partition.revision, batch, wanted.fields, ready, wanted.most, done, blocking)
+    return NotClaimed(partition_id, partition.revision, batch, wanted.fields, ready, most, done, blocking)
+
+
+def _ready(partition: Partition, wanted: Wanted) -> int:
+    """Rows this claim could be about, before groups: of a key that is known, only its own."""
+    if isinstance(wanted.sampler, ByRank) and memory_of(partition, wanted.task, wanted.sampler) is not None:
+        chosen = _asked(partition, wanted, wanted.sampler).choose(lambda: None, 0)
+        return len(chosen.rows) if chosen else 0
+    supply = _supply(partition, wanted)
+    return supply.ready.count if supply else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,14 +231,13 @@ class Explained:
 def explain_claim(engine: Engine, partition_id: str, wanted: Wanted) -> Explained:
     """Why a claim would get what it would get; changes nothing. Raises PartitionCleared."""
     partition = engine.find(partition_id)
-    supply = _supply(partition, wanted)
     return Explained(
         partition_id,
         partition.revision if partition else 0,
-        supply.ready.count if supply else 0,
-        wanted.most,
+        _ready(partition, wanted) if partition else 0,
+        wanted.most * wanted.batches,
         counts_of(partition, wanted.task) if partition else Counts(0, 0, 0, 0, False),
-        explain(partition, wanted.task, wanted.fields, wanted.sampler, supply),
+        explain(partition, wanted.task, wanted.fields, wanted.sampler, _supply(partition, wanted)),
     )
 
 
@@ -209,10 +250,14 @@ def _ripeness(engine: Engine, partition_id: str, wanted: Wanted) -> Callable[[],
         partition = engine.partitions.get(partition_id)
         if partition is None:
             return partition_id in engine.deleted
-        supply = _supply(partition, wanted)
-        enough = _enough(engine, partition_id, wanted)
-        if supply is not None and wanted.sampler.offers(partition, supply) >= enough:
-            return True
-        return _is_done(partition, wanted)
+        return _is_on_offer(engine, partition, wanted) or _is_done(partition, wanted)
 
     return is_ripe
+
+
+def _is_on_offer(engine: Engine, partition: Partition, wanted: Wanted) -> bool:
+    if isinstance(wanted.sampler, ByRank) and memory_of(partition, wanted.task, wanted.sampler) is not None:
+        return _asked(partition, wanted, wanted.sampler).is_answered()
+    supply = _supply(partition, wanted)
+    enough = _enough(engine, partition.partition_id, wanted)
+    return supply is not None and wanted.sampler.offers(partition, supply) >= enough

@@ -69,7 +69,7 @@ def reset_consumption(engine: Engine, partition_id: str, task: str | None) -> tu
     names = list(partition.tasks) if task is None else [task]
     tasks = {name: partition.tasks[name] for name in names if name in partition.tasks}
     counts = {name: task.consumed + task.leased + task.dead for name, task in tasks.items()}
-    used = [name for name, task in tasks.items() if counts[name] or task.has_attempts]
+    used = [name for name, task in tasks.items() if counts[name] or task.has_history]
     events: list[AnyEvent] = [Reset(partition_id, name) for name in used]
     if events:
         engine.commit(*events)

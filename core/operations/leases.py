@@ -163,6 +163,8 @@ def extend(engine: Engine, name: str, token: str, length_s: float) -> Seen:
     """The lease ends `length_s` from now. Raises ClaimNotFound, LeaseLost."""
     lease = find(engine, name)
     _check_token(lease, token)
+    if not len(lease.indexes):  # an empty share: nothing to hold, nothing to lose
+        return seen(engine, lease)
     if lease.is_closed:
         raise LeaseLost(global_indexes=lease.indexes.tolist())
     engine.commit(Extended(lease.partition_id, lease.number, length_s))
@@ -171,8 +173,8 @@ def extend(engine: Engine, name: str, token: str, length_s: float) -> Seen:
 
 def seen(engine: Engine, lease: Lease) -> Seen:
     """As it stands now."""
-    now, still = engine.clock(), len(lease.open_rows())
-    return Seen(lease, still, now - lease.began, max(0.0, lease.deadline - now) if still else 0.0)
+    now = engine.clock()
+    return Seen(lease, len(lease.open_rows()), now - lease.began, lease.left_s(now))
 
 
 def get_claim(engine: Engine, name: str) -> Seen:

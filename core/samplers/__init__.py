@@ -7,18 +7,23 @@ from typing import Any
 import msgspec
 
 from ..errors import Invalid
+from .by_rank import ByRank
 from .contract import Blocking, Sampler
 from .grpo_group import GrpoGroup
 from .lifo import Lifo
 from .own import Own
 from .priority import Priority
 from .random import Random
+from .rank_aware import RankAware
+from .seqlen_balanced import SeqlenBalanced
 from .sequential import Sequential
 from .token_budget import TokenBudget
 
 SAMPLERS: dict[str, type[Sampler]] = {
     "sequential": Sequential,
     "grpo_group": GrpoGroup,
+    "rank_aware": RankAware,
+    "seqlen_balanced": SeqlenBalanced,
     "token_budget": TokenBudget,
     "priority": Priority,
     "random": Random,
@@ -26,7 +31,7 @@ SAMPLERS: dict[str, type[Sampler]] = {
 }
 _AT = re.compile(r"^(.*?)(?: - at `\$(.*)`)?$", re.DOTALL)
 
-__all__ = ["SAMPLERS", "Blocking", "Sampler", "sampler"]
+__all__ = ["SAMPLERS", "Blocking", "ByRank", "Sampler", "sampler"]
 
 
 def sampler(name: str, arguments: Mapping[str, Any], own: Mapping[str, type[Sampler]] | None = None) -> Sampler:

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 
 from core.errors import Invalid
-from core.samplers import SAMPLERS, sampler
+from core.operations.claim import Claimed, claim_now
+from core.samplers import SAMPLERS, Sampler, sampler
 from core.samplers.random import _GAMMA, _mixed, place
 from tests.core.world import add, new_engine, write
 
-from .sampler_suite import ROWS, SamplerContract, State, build
+from .sampler_suite import ROWS, SamplerContract, State, build, each_state
 
 
 class TestSequential(SamplerContract):
@@ -134,7 +135,52 @@ def within(weights: dict[int, float], budget: float, most: int) -> list[int]:
     return taken
 
 
-HELD = (TestSequential, TestGrpoGroup, TestGrpoGroupByPosition, TestLifo, TestPriority, TestRandom, TestTokenBudget)
+class WithMemory(SamplerContract):
+    """A claim of another rank or batch gets other rows, the same one the same (tests/core/test_rank_aware.py)."""
+
+    def asking(self, number: int) -> Sampler:
+        at = {"dp_rank": number // self.step % self.ranks, "batch_index": number // self.step // self.ranks}
+        return sampler(self.name, self.arguments | at)
+
+    @each_state
+    @given(ROWS)
+    def test_what_was_claimed_is_told_again_and_nothing_changes(self, rows: list[Any]) -> None:
+        state = build(rows)
+        claims = []
+        while isinstance(claimed := claim_now(state.engine, "p", self.wanted(len(claims) * self.step)), Claimed):
+            claims.append(claimed)
+        revision = state.engine.revision
+        for number, first in enumerate(claims):
+            again = claim_now(state.engine, "p", self.wanted(number * self.step))
+            assert isinstance(again, Claimed)
+            assert again.claim_id == first.claim_id
+            assert again.batch.global_indexes.tolist() == first.batch.global_indexes.tolist()
+        assert state.engine.revision == revision
+
+
+class TestRankAware(WithMemory):
+    name: ClassVar[str] = "rank_aware"
+    arguments: ClassVar[dict[str, Any]] = {"dp_rank": 0, "batch_index": 0}
+    step: ClassVar[int] = 2
+
+
+class TestSeqlenBalanced(WithMemory):
+    name: ClassVar[str] = "seqlen_balanced"
+    arguments: ClassVar[dict[str, Any]] = {"dp_rank": 0, "batch_index": 0, "dp_size": 2, "weight": "n.w"}
+    ranks: ClassVar[int] = 2
+
+
+class TestSeqlenBalancedInGroups(WithMemory):
+    name: ClassVar[str] = "seqlen_balanced"
+    arguments: ClassVar[dict[str, Any]] = TestSeqlenBalanced.arguments | {"n_samples_per_prompt": 2}
+    step: ClassVar[int] = 2
+    ranks: ClassVar[int] = 2
+
+
+HELD = (
+    TestSequential, TestGrpoGroup, TestGrpoGroupByPosition, TestLifo, TestPriority, TestRandom, TestTokenBudget,
+    TestRankAware, TestSeqlenBalanced, TestSeqlenBalancedInGroups,
+)  # fmt: skip
 
 
 def test_every_sampler_is_held_to_the_suite() -> None:

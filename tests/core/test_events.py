@@ -27,6 +27,7 @@ from core.operations.partitions import delete_partition, patch_partition, put_pa
 from core.operations.produce import RowWrite, patch_backend_meta, patch_custom_meta, produce
 from core.operations.revoke import revoke
 from core.samplers import Sequential
+from core.samplers.rank_aware import RankAware
 from core.selection import Selector
 from tests.core.world import OBJECT, TENSOR, Book, Schema, add, add_keys, new_engine
 from tests.model.compare import dump
@@ -66,6 +67,8 @@ SAMPLES: list[AnyEvent] = [
     events.Revoked("p", INDEXES, ["f", "o"]),
     events.Timed("p", INDEXES, 0.25),
     events.Expired("p", INDEXES),
+    events.Allotted("p", "task", "rank_aware:0:1", events.Terms(("f",), 2, "explicit", b"{}"), [INDEXES, b""]),
+    events.Consumed("p", "task", b"", 2),
 ]
 
 
@@ -113,6 +116,8 @@ def life() -> Engine:
     extend(engine, leased.claim_id, leased.lease.token, 9.0)
     ack(engine, leased.claim_id, Ack(leased.lease.token, keys[:1], (), [(keys[1], "empty")]))
     revoke(engine, "p", Selector(indexes=keys), ("o",))
+    first = RankAware(dp_rank=0, batch_index=0)
+    assert isinstance(claim_now(engine, "p", Wanted("u", ("f",), 2, 1, 0, first, View(), 5.0)), Claimed)
     seal_partition(engine, "p")
     delete(engine, "p", Selector(indexes=keys[:1]))
     for close in (abort_clear, commit_clear):

@@ -21,6 +21,8 @@ from core.operations.produce import RowWrite, patch_custom_meta
 from core.operations.revoke import revoke
 from core.samplers import Sampler
 from core.samplers.grpo_group import GrpoGroup
+from core.samplers.rank_aware import RankAware
+from core.samplers.seqlen_balanced import SeqlenBalanced
 from core.samplers.sequential import Sequential
 from core.selection import Selector
 from tests.core.test_where import parsed
@@ -60,6 +62,9 @@ def lived(engine: Engine, book: Book) -> None:
     claim(engine, "plain", 3)
     first = claim(engine, "leased", 4, lease_s=60.0)
     claim(engine, "leased", 8, GrpoGroup(4), 30.0)
+    claim(engine, "ranks", 2, RankAware(dp_rank=1, batch_index=0), 30.0)
+    balanced = SeqlenBalanced(dp_rank=0, batch_index=0, dp_size=2, weight="at")
+    assert isinstance(claim(engine, "ranks", 1, balanced), Claimed)
     assert isinstance(first, Claimed)
     assert first.lease is not None
     ack(engine, first.claim_id, Ack(first.lease.token, [0], [1], [(2, "bad")]))
@@ -114,7 +119,7 @@ def test_a_lease_has_its_full_length_again() -> None:
     again = from_image(image(engine))
     due.begin_anew(again)
     assert again.leases.due() == 30.0
-    assert [lease.deadline for lease in again.leases.open.values()] == [60.0, 30.0]
+    assert [lease.deadline for lease in again.leases.open.values()] == [60.0, 30.0, 30.0]
 
 
 def test_rows_with_a_time_revoked_cells_and_what_was_go_on_too() -> None:

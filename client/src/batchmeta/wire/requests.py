@@ -224,6 +224,9 @@ class Sampler(Request, frozen=True):
     name: Annotated[str, Meta(min_length=1, max_length=200)]
     n_samples_per_prompt: Rows | None = None
     group_by: Literal["group_id", "position"] | None = None
+    dp_rank: Index | None = None
+    batch_index: Index | None = None
+    dp_size: Rows | None = None
     weight: Path | None = None
     budget: Annotated[float, Meta(gt=0)] | None = None
     seed: Count | None = None

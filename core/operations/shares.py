@@ -1,0 +1,143 @@
+"""Claims by samplers with memory: what a key of it has for the claim that asks. It decides; the claim commits.
+
+A key that nothing is known of takes rows for all its shares. One that is known gives its share again: the same claim
+while its lease lives or its rows are consumed, what is held of it under a new one, and never other rows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..arrays import Ints, pack
+from ..errors import Invalid, Refused
+from ..events import Allotted, Terms
+from ..gone import check_indexes
+from ..leases import Lease
+from ..partition import Partition
+from ..sampler_memory import Memory, Share
+from ..samplers.by_rank import ByRank
+from ..supply import Supply
+from ..tasks import CONSUMED
+
+Take = Callable[[], Ints | None]
+GIVEN_OUT = 2**63 - 1  # every index of a share was
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Row numbers for a claim. `share`: their number, 0 for none; `first`: what comes before, where the key is new.
+
+    `claim`: the number of the claim that has them already, with its lease: nothing is to be done.
+    """
+
+    rows: Ints
+    share: int = 0
+    first: tuple[Allotted, ...] = ()
+    claim: int = 0
+    lease: Lease | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A claim by a sampler with memory; no supply: a field is unknown."""
+
+    partition: Partition
+    supply: Supply | None
+    task: str
+    sampler: ByRank
+    terms: Terms
+
+    def choose(self, take: Take, least: int) -> Chosen | None:
+        """The rows; None while there are fewer than `least` for all shares together, or none to go out again.
+
+        Raises Invalid for other terms, SampleCleared, SampleClearing.
+        """
+        share = self.remembered()
+        if share is not None:
+            return self._again(*share)
+        rows = take()
+        return None if rows is None else self._allot(rows, least)
+
+    def remembered(self) -> tuple[int, Share] | None:
+        """The share of this key and its number; None where the key is new. Raises Invalid for other terms."""
+        memory = memory_of(self.partition, self.task, self.sampler)
+        if memory is None:
+            return None
+        known = memory.allotments[self.sampler.key]
+        self._check(known.terms)
+        number = known.first + self.sampler.place
+        return number, memory.shares[number]
+
+    def _check(self, known: Terms) -> None:
+        pairs = (
+            ("body.fields", set(known.fields), set(self.terms.fields)),
+            ("body.batch_size", known.batch_size, self.terms.batch_size),
+            ("body.ack", known.ack, self.terms.ack),
+            ("body.sampler", known.sampler, self.terms.sampler),
+        )
+        wrong = [
+            (loc, f"the first claim of this rank and batch said {_text(was)}") for loc, was, now in pairs if was != now
+        ]
+        if wrong:
+            raise Invalid(f"{wrong[0][0]}: {wrong[0][1]}: say the same, or take another batch_index", errors=wrong)
+
+    def _allot(self, rows: Ints, least: int) -> Chosen | None:
+        step = self.sampler.ranks * self.sampler.group_size
+        if least > 1:  # else these are the last ones of a sealed partition, which all go out
+            rows = rows[: len(rows) // step * step]
+        if len(rows) < least:
+            return None
+        shares = self.sampler.split(self.partition, rows)
+        task = self.partition.tasks.get(self.task)
+        first = len(task.memory.shares) + 1 if task and task.memory else 1
+        indexes = [pack(self.partition.rows.global_index[share]) for share in shares]
+        allotted = Allotted(self.partition.partition_id, self.task, self.sampler.key, self.terms, indexes)
+        return Chosen(shares[self.sampler.place], first + self.sampler.place, (allotted,))
+
+    def _again(self, number: int, share: Share) -> Chosen | None:
+        if share.is_broken:
+            self._locate(share.indexes)
+        task, lease = self.partition.tasks[self.task], share.lease
+        if share.claim and (lease is None or not lease.is_closed or not len(lease.indexes)):
+            return self._replay(share)
+        rows = self.partition.rows.locate_held(share.indexes)
+        held = self._locate(share.indexes[task.is_held(rows)])
+        if len(held) or not share.claim:
+            return Chosen(held, number) if self._is_ready(held) else None
+        return self._replay(share) if (task.state[rows] == CONSUMED).any() else None
+
+    def _replay(self, share: Share) -> Chosen:
+        indexes = share.indexes if share.lease is None else share.lease.indexes
+        return Chosen(self._locate(indexes), claim=share.claim, lease=share.lease)
+
+    def _locate(self, indexes: Ints) -> Ints:
+        rows = self.partition.rows.locate(indexes)
+        if not rows.all():
+            check_indexes(self.partition.rows, indexes[rows == 0], GIVEN_OUT, skip=False)
+        return rows
+
+    def _is_ready(self, rows: Ints) -> bool:
+        """A field may have been revoked since the split."""
+        if not len(rows):
+            return True
+        return self.supply is not None and bool(self.partition.grid.status.complete(rows, self.supply.mask).all())
+
+    def is_answered(self) -> bool:
+        """The key is known, and there is something to say."""
+        try:
+            share = self.remembered()
+            return share is not None and self._again(*share) is not None
+        except Refused:
+            return True
+
+
+def memory_of(partition: Partition, name: str, sampler: ByRank) -> Memory | None:
+    """The memory of a task that has this sampler's key; None where the key is new."""
+    task = partition.tasks.get(name)
+    memory = None if task is None else task.memory
+    return memory if memory is not None and sampler.key in memory.allotments else None
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.decode()
+    return ", ".join(sorted(map(str, value))) if isinstance(value, set) else str(value)

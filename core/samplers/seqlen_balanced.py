@@ -1,0 +1,128 @@
+"""`seqlen_balanced`: a global batch is split for all ranks at once, in whole groups that weigh alike for each."""
+
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from ..arrays import Ints
+from ..balance import balanced
+from ..errors import Invalid
+from ..orders import Weighed
+from ..partition import Partition
+from ..supply import Supply
+from ..where import Floats, Weight, weight
+from .by_rank import ByRank
+from .by_row import EXAMPLES
+from .contract import Blocking
+from .grpo_group import GrpoGroup
+
+MAX_SPLIT = 65_536
+Rows = Annotated[int, Meta(ge=1, le=MAX_SPLIT)]
+
+
+class SeqlenBalanced(ByRank, frozen=True):
+    """`batch_size` rows for each of `dp_size` ranks, their `weight` (a path into custom meta) summing up alike.
+
+    The first call of a `batch_index` splits the whole global batch, whole groups of `n_samples_per_prompt` (1) and as
+    many for each rank, by the largest differencing method (Karmarkar and Karp, 1982) and exchanges. Each rank fetches
+    its share, when its lease starts, and gets the same one again as with `rank_aware`. Shares that nobody has fetched
+    count as leased. In a sealed partition the last split takes all whole groups left, and a share may be empty.
+    """
+
+    dp_size: Rows
+    weight: str | tuple[str, ...]
+    n_samples_per_prompt: Rows = 1
+
+    @property
+    def key(self) -> str:
+        """One key for all ranks of a batch."""
+        return f"seqlen_balanced:{self.batch_index}"
+
+    @property
+    def ranks(self) -> int:
+        """A share for each."""
+        return self.dp_size
+
+    @property
+    def place(self) -> int:
+        """This rank's."""
+        return self.dp_rank
+
+    @property
+    def group_size(self) -> int:
+        """Whole groups."""
+        return self.n_samples_per_prompt
+
+    def arguments(self) -> bytes:
+        """All but rank and batch."""
+        return msgspec.json.encode((self.dp_size, self._weight.path, self.n_samples_per_prompt))
+
+    @property
+    def _weight(self) -> Weight:
+        return weight(self.weight, "body.sampler.weight")
+
+    def check(self, batch_size: int) -> None:
+        """Whole groups per rank, a rank that exists, a path, and a global batch of at most 65,536 rows."""
+        if batch_size % self.n_samples_per_prompt:
+            raise Invalid.at(
+                "body.batch_size", f"must be a multiple of n_samples_per_prompt={self.n_samples_per_prompt}"
+            )
+        if self.dp_rank >= self.dp_size:
+            raise Invalid.at("body.sampler.dp_rank", f"must be below dp_size={self.dp_size}")
+        if batch_size * self.dp_size > MAX_SPLIT:
+            raise Invalid.at(
+                "body.batch_size", f"is per rank: {batch_size} x dp_size={self.dp_size} is more than {MAX_SPLIT}"
+            )
+        weight(self.weight, "body.sampler.weight")
+
+    @property
+    def _groups(self) -> GrpoGroup:
+        return GrpoGroup(self.n_samples_per_prompt)
+
+    def _weighed(self, partition: Partition, supply: Supply) -> Weighed:
+        """Rows that have a weight, up to date."""
+        weighed = supply.order(Weighed, self._weight)
+        weighed.refresh(supply.ready, lambda rows: self._weights(partition, rows))
+        return weighed
+
+    def _weights(self, partition: Partition, rows: Ints) -> Floats:
+        return self._weight.of(partition.custom_meta_of(rows))
+
+    def offers(self, partition: Partition, supply: Supply) -> int:
+        """Rows that have a weight; those of whole groups, whether they have one or not."""
+        if self.n_samples_per_prompt == 1:
+            return self._weighed(partition, supply).rows.count
+        return self._groups.offers(partition, supply)
+
+    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
+        """The oldest groups of which every row has a weight, group after group."""
+        weighed = self._weighed(partition, supply)
+        if self.n_samples_per_prompt == 1:
+            return weighed.rows.lowest(most)
+        wanted = reach = most // self.n_samples_per_prompt
+        while True:
+            rows = self._groups.take(partition, supply, reach * self.n_samples_per_prompt)
+            groups = rows.reshape(-1, self.n_samples_per_prompt)
+            eligible = groups[weighed.has(rows).reshape(groups.shape).all(axis=1)]
+            if len(eligible) >= wanted or len(groups) < reach:
+                return eligible[:wanted].reshape(-1)
+            reach *= 2
+
+    def split(self, partition: Partition, rows: Ints) -> list[Ints]:
+        """Groups to ranks, oldest first in each; counts differ by one group at most."""
+        groups = rows.reshape(-1, self.group_size)
+        weights = self._weights(partition, rows).reshape(groups.shape).sum(axis=1)
+        shares = balanced(np.asarray(weights), self.dp_size)
+        return [groups[share].reshape(-1) for share in shares]
+
+    def blocking(self, partition: Partition, supply: Supply | None) -> list[Blocking]:
+        """Groups that are not whole, and rows that could go out if they had a weight."""
+        groups = self._groups.blocking(partition, supply) if self.n_samples_per_prompt > 1 else []
+        if supply is None:
+            return groups
+        rows = supply.ready.all()
+        rows = rows[~self._weighed(partition, supply).has(rows)]
+        examples = tuple(partition.rows.global_index[rows[:EXAMPLES]].tolist())
+        return [*groups, *([Blocking("weight-missing", len(rows), examples)] if len(rows) else [])]
