@@ -28,7 +28,7 @@ _GONE = ("partition-not-found", "partition-cleared")
     f"{_PATH}/tasks/{{task}}/claims",
     Claim,
     {201: replies.Claimed, 200: replies.NotClaimed},
-    errors=("partition-cleared", "too-many-waiting"),
+    errors=("partition-cleared", "sample-cleared", "sample-clearing", "too-many-waiting"),
     example={
         "fields": ["input_ids"], "batch_size": 16, "wait_s": 30,
         "sampler": {"name": "grpo_group", "n_samples_per_prompt": 8},
@@ -62,6 +62,9 @@ async def claim(call: Incoming, body: Claim) -> Reply:
 
     `where` leaves only rows whose custom meta fulfils every condition: `{"path", "op", "value"}` with the ops `== != <
     <= > >= in prefix exists`; of a group every member. Rows without that path, or with another type there, fail.
+
+    With the samplers `rank_aware` and `seqlen_balanced` the same `dp_rank` and `batch_index` get the same rows, claim
+    id and token, however often they ask; other `fields`, `batch_size` or `ack` there are refused.
     """
     wanted = _wanted(call, body)
     if wanted.wait_s == 0:
@@ -74,7 +77,7 @@ async def claim(call: Incoming, body: Claim) -> Reply:
     f"{_PATH}/tasks/{{task}}/explain",
     Claim,
     {200: replies.Explained},
-    errors=("partition-cleared",),
+    errors=("partition-cleared", "sample-cleared", "sample-clearing"),
     example={"fields": ["input_ids"], "batch_size": 16, "sampler": {"name": "grpo_group", "n_samples_per_prompt": 8}},
     reply_example={
         "partition_id": "train@step_0", "revision": 2, "ready": 1, "wanted": 16, "total": 512, "consumed": 0,
