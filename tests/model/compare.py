@@ -19,7 +19,7 @@ from tests.model.service import Service
 
 NOT_STATE = {"clock", "wall", "token", "cells", "device", "forms", "log", "changed", "supplies", "_located"}
 DERIVED = {
-    "device", "_plans", "_heads", "_view", "began", "deadline", "_deadlines", "_heap", "_made", "memo",
+    "device", "_plans", "_heads", "_view", "began", "deadline", "_deadlines", "_at", "_heap", "_made", "memo",
 }  # fmt: skip
 NOBODY = Row(-1, -1, None)
 

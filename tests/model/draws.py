@@ -12,6 +12,7 @@ from tests.core.world import Same
 from tests.core.world import Schema as SchemaIn
 from tests.model.model import Write
 from tests.model.plain import Schema, Settings
+from tests.model.samplers import Groups, Picker
 
 PARTITIONS = ("a", "b", "c")
 TASKS = ("train", "score", "log")
@@ -161,3 +162,12 @@ def productions(draw: st.DrawFn, rows: int) -> tuple[dict[str, Any], dict[str, A
         {name: column for name, (column, _) in backend.items()},
         {name: meant for name, (_, meant) in backend.items()},
     )
+
+
+@st.composite
+def pickers(draw: st.DrawFn, sizes: tuple[int, ...]) -> Picker:
+    """A sampler; groups are mostly of a size that there is."""
+    if draw(st.integers(0, 4)) > 2:
+        return Picker()
+    by = draw(st.sampled_from(["group_id", "group_id", "position"]))
+    return Groups(draw(st.sampled_from([*sizes, 1, 2, 2, 3])), by)

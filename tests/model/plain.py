@@ -185,9 +185,9 @@ class Partition:
         taken = self.taken(task)
         return [i for i, row in self.rows.items() if i not in taken and all(row.has(name) for name in fields)]
 
-    def whole_groups(self, task: str, fields: Sequence[str], n: int, by: str) -> list[list[int]]:
-        """Groups of exactly n rows, all of them takeable."""
-        takeable = set(self.takeable(task, fields))
+    def whole_groups(self, indexes: Iterable[int], n: int, by: str) -> list[list[int]]:
+        """Groups of exactly n rows, all of them takeable: these are."""
+        takeable = set(indexes)
         groups: dict[Any, list[Row]] = {}
         for row in self.rows.values():
             name = row.position // n if by == "position" else row.group

@@ -3,8 +3,9 @@
 from hypothesis import strategies as st
 
 from tests.model import calls, draws
+from tests.model.claims import Claim
 from tests.model.machine import Machine
-from tests.model.waiting import Claim, Watch
+from tests.model.waiting import Watch
 
 
 class Claiming(Machine):

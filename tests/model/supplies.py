@@ -17,7 +17,8 @@ def check_supplies(engine: Engine, plain: Plain) -> None:
         for (task, _), supply in partition.supplies.items():
             check_ready(plain, name, task, partition, supply)
             for (by, n), index in supply.groups.items():
-                meant = plain.state.partitions[name].whole_groups(task, supply.fields, n, by)
+                held = plain.state.partitions[name]
+                meant = held.whole_groups(held.takeable(task, supply.fields), n, by)
                 check_groups(meant, partition, index, partition._build_supply(task, supply.fields))
 
 
@@ -32,14 +33,14 @@ def check_ready(plain: Plain, name: str, task: str, partition: Partition, supply
 
 def check_groups(meant: list[list[int]], partition: Partition, index: GroupIndex, fresh: Supply) -> None:
     again = fresh.by_group(index.by, index.n, partition.rows, partition.groups)
-    kept, found = held(partition, index), held(partition, again)
+    kept, found = groups_of(partition, index), groups_of(partition, again)
     assert index.whole.count == len(kept)
     assert {tuple(group) for group in meant} <= kept <= found
     mixed = {group for group in found if is_mixed(partition, again, group)}
     assert found - mixed == {tuple(group) for group in meant}
 
 
-def held(partition: Partition, index: GroupIndex) -> set[tuple[int, ...]]:
+def groups_of(partition: Partition, index: GroupIndex) -> set[tuple[int, ...]]:
     """The groups of an index as global indexes."""
     members = index._members(np.flatnonzero(index.whole.bits))
     return {tuple(group) for group in partition.rows.global_index[members].tolist()}
