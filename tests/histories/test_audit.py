@@ -44,7 +44,8 @@ from core.samplers import sampler
 from core.selection import Selector
 from core.tasks import Task
 from tests.core.world import Clock, add, new_engine, write
-from tests.histories.audit import Audit, Broken
+from tests.histories.audit import Audit
+from tests.histories.books import Broken
 
 P, TASKS = "p", ("t", "u")
 

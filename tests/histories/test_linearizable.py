@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from tests.conftest import ROOT, ServerProcess
-from tests.histories.audit import Broken, audit_journal
+from tests.histories.audit import audit_journal
+from tests.histories.books import Broken
 from tests.histories.clients import Client, Record, run_together, unanswered
 from tests.histories.history import Operation, out_of_order
 from tests.histories.search import linearize

@@ -13,10 +13,11 @@ from core.operations.claim import Wanted
 from core.samplers import sampler
 from tests.model import calls, draws
 from tests.model.compare import account, described, shown
-from tests.model.plain import Lease, Partition, Task
+from tests.model.plain import Partition, Task
 from tests.model.production import Model
 from tests.model.samplers import Condition, Picker, passes
 from tests.model.service import Answer
+from tests.model.state import Lease
 from tests.model.waiting import WAIT_S
 
 

@@ -3,8 +3,9 @@
 import copy
 
 from tests.model.leases import WithLeases
-from tests.model.model import Chosen, Refusal
-from tests.model.plain import Clear, Partition
+from tests.model.plain import Partition
+from tests.model.said import Chosen, Refusal
+from tests.model.state import Clear
 
 
 class WithClears(WithLeases):

@@ -13,9 +13,10 @@ from core.leases import claim_id
 from core.partition import Partition as Held
 from tests.model import calls
 from tests.model.clears import fields_of
-from tests.model.plain import Clear, Lease, Partition, Row, Schema, Task
+from tests.model.plain import Partition, Row, Schema, Task
 from tests.model.production import Model
 from tests.model.service import Service
+from tests.model.state import Clear, Lease
 
 NOT_STATE = {"clock", "wall", "token", "cells", "device", "forms", "log", "changed", "supplies", "_located"}
 DERIVED = {

@@ -10,8 +10,8 @@ from core.cells import Column, Const
 from core.operations.produce import RowWrite
 from tests.core.world import Same
 from tests.core.world import Schema as SchemaIn
-from tests.model.model import Write
 from tests.model.plain import Schema, Settings
+from tests.model.said import Write
 from tests.model.samplers import Groups, Picker
 
 PARTITIONS = ("a", "b", "c")

@@ -6,8 +6,10 @@ Time is a number that `expire` is told. Each lease that runs out is a change of 
 import copy
 from collections.abc import Sequence
 
-from tests.model.model import Plain, Refusal
-from tests.model.plain import ACCEPTED, LOST, OPEN, REJECTED, RELEASED, Lease, State, Task
+from tests.model.model import Plain
+from tests.model.plain import ACCEPTED, LOST, OPEN, REJECTED, RELEASED, Task
+from tests.model.said import Refusal
+from tests.model.state import Lease, State
 
 TOO_OFTEN = "max-attempts"
 

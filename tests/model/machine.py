@@ -16,8 +16,8 @@ from core.operations.produce import RowWrite
 from tests.histories.audit import Audit
 from tests.model import calls, draws
 from tests.model.compare import check, dump
-from tests.model.model import Refusal
 from tests.model.production import Model
+from tests.model.said import Refusal
 from tests.model.service import KEPT, Answer, Service
 from tests.model.supplies import check_supplies
 

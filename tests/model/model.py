@@ -1,76 +1,19 @@
 """The service's operations as api.md tells them, on the plain state. They know nothing of `core`.
 
 An operation works on a copy; only if the copy differs from what was there is it a change, with a new revision. A call
-that the contract refuses raises `Refusal` with every code that would be right, and changes nothing.
+that the contract refuses raises `Refusal` with every code that would be right, and changes nothing. Leases, clears and
+production leases are in files beside this; what they build on is here, hence its length.
 """
 
 import copy
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.model.plain import LOST, Partition, Row, Schema, Settings, State, Task, Timed, merged
+from tests.model.plain import LOST, Partition, Row, Schema, Settings, Task, Timed, merged
+from tests.model.said import Chosen, Refusal, Write
+from tests.model.state import State
 
 MAX_DELETED = 2
-
-
-class Refusal(Exception):
-    """The call is refused; `codes` are the reasons there are, `rows` those that the problem names, where it must."""
-
-    def __init__(self, codes: Iterable[str], rows: Iterable[int] | None = None) -> None:
-        self.codes = set(codes)
-        self.rows = None if rows is None else sorted(rows)
-        super().__init__(sorted(self.codes))
-
-
-@dataclass
-class Write:
-    """What a write says of its rows."""
-
-    indexes: list[int] | None = None
-    keys: list[str] | None = None
-    groups: list[str | int | None] | None = None
-    custom: list[dict[str, Any] | None] | None = None
-    fields: dict[str, Schema] = field(default_factory=dict)
-    backend: dict[str, list[Any]] = field(default_factory=dict)
-    ttl: float | None = None
-
-    def check_once(self) -> None:
-        """Each row is named once."""
-        for names, code in ((self.indexes, "duplicate-indexes"), (self.keys, "duplicate-keys")):
-            if len(set(names or ())) < len(names or ()):
-                raise Refusal([code])
-
-    def without(self, skipped: Sequence[int | str]) -> "Write":
-        """The same, of the other rows."""
-        named: Sequence[int | str] = self.indexes if self.indexes is not None else self.keys or ()
-        kept = [at for at, one in enumerate(named) if one not in skipped]
-
-        def at(column: list[Any] | None) -> list[Any] | None:
-            return None if column is None else [column[i] for i in kept]
-
-        fields = {name: replace(schema, shapes=at(schema.shapes or None) or []) for name, schema in self.fields.items()}
-        backend = {name: at(cells) or [] for name, cells in self.backend.items()}
-        return Write(at(self.indexes), at(self.keys), at(self.groups), at(self.custom), fields, backend)
-
-
-@dataclass
-class Chosen:
-    """Which rows a call means: what one of these members says."""
-
-    indexes: list[int] | None = None
-    keys: list[str] | None = None
-    groups: list[str | int] | None = None
-    prefix: str | None = None
-
-    @property
-    def is_absent(self) -> bool:
-        return (self.indexes, self.keys, self.groups, self.prefix) == (None, None, None, None)
-
-    def means(self, row: Row) -> bool:
-        named = row.index in (self.indexes or ()) or row.key in (self.keys or ())
-        grouped = any((type(row.group), row.group) == (type(group), group) for group in self.groups or ())
-        return named or grouped or (self.prefix is not None and (row.key or "").startswith(self.prefix))
 
 
 class Plain:

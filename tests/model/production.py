@@ -4,8 +4,8 @@ import copy
 from collections.abc import Sequence
 
 from tests.model.clears import WithClears
-from tests.model.model import Chosen, Refusal
 from tests.model.plain import Partition, Row
+from tests.model.said import Chosen, Refusal
 
 
 class Model(WithClears):

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from tests.model import calls
 from tests.model.compare import clear_id
-from tests.model.model import Chosen
 from tests.model.rules_writing import Writing
+from tests.model.said import Chosen
 
 
 class Clearing(Writing):

@@ -7,7 +7,8 @@ from core.operations.leases import Ack
 from tests.model import calls, draws
 from tests.model.compare import seen
 from tests.model.machine import Machine
-from tests.model.plain import OPEN, Lease
+from tests.model.plain import OPEN
+from tests.model.state import Lease
 
 NOBODY = Lease(987_654, "a", "train", None, "no token", 1.0, 1, {}, {})
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from core.operations.produce import RowWrite
 from tests.model import calls, draws
 from tests.model.compare import key_line
-from tests.model.model import Write
 from tests.model.rules_writing import Writing
+from tests.model.said import Write
 from tests.model.waiting import Follow
 
 

@@ -6,8 +6,8 @@ from core.operations.produce import RowWrite
 from tests.model import calls, draws
 from tests.model.compare import batch, described
 from tests.model.machine import Machine
-from tests.model.model import Chosen, Write
 from tests.model.plain import Schema
+from tests.model.said import Chosen, Write
 
 
 class Writing(Machine):

@@ -1,0 +1,71 @@
+"""A call in both of its forms, and how what core takes is said in a request."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from app.incoming import Reply
+from core.cells import Column
+from core.operations.produce import RowWrite
+from core.selection import Selector
+from tests.core.world import Schema as SchemaIn
+from tests.model.said import Chosen
+
+READS = ("batch-meta", "backend-meta", "lookup", "explain")
+PAGE = 10_000
+
+
+@dataclass(frozen=True)
+class Call:
+    method: str
+    path: str
+    body: Any
+    operation: Callable[..., Any]
+    render: Callable[[Any], Reply]
+    arguments: tuple[Any, ...]
+
+    @property
+    def changes(self) -> bool:
+        """Whether a key means anything to it."""
+        return self.method != "GET" and not self.path.endswith(READS)
+
+
+def of(name: str, *parts: str) -> str:
+    return "/".join(["/v1/partitions", name, *parts])
+
+
+def members(**given: Any) -> dict[str, Any]:
+    """Those that are given."""
+    return {member: value for member, value in given.items() if value is not None}
+
+
+def column(said: Column | None) -> Any:
+    """A column as a request has it."""
+    if said is None or isinstance(said, list):
+        return None if said is None else [json.loads(cell) for cell in said]
+    return {"const": json.loads(said.const)}
+
+
+def schema(said: SchemaIn) -> dict[str, Any]:
+    return members(**msgspec.to_builtins(said))
+
+
+def rows(write: RowWrite) -> dict[str, Any]:
+    return members(
+        global_indexes=write.indexes, keys=write.keys, group_ids=write.group_ids,
+        custom_meta=column(write.custom_meta), ttl_s=write.ttl_s,
+    )  # fmt: skip
+
+
+def selector(chosen: Chosen) -> Selector:
+    return Selector(chosen.indexes, chosen.keys, chosen.groups, chosen.prefix)
+
+
+def selected(chosen: Chosen) -> dict[str, Any]:
+    """The selector's member."""
+    return members(
+        global_indexes=chosen.indexes, keys=chosen.keys, group_ids=chosen.groups, key_prefix=chosen.prefix
+    )  # fmt: skip

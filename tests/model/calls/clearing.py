@@ -1,0 +1,31 @@
+"""Clears: plan, commit, abort; one, and a list."""
+
+from app import render
+from core.operations import clears
+from tests.model.calls.call import PAGE, Call, of, selected, selector
+from tests.model.said import Chosen
+
+
+def plan_clear(name: str, chosen: Chosen, is_all: bool, with_tombstones: bool) -> Call:
+    body = selected(chosen) | {"all": is_all, "tombstone": with_tombstones, "expand": True}
+    wanted = clears.Wanted(selector(chosen), is_all, None, with_tombstones)
+    return Call("POST", of(name, "clears"), body, clears.plan_clear, render.planned_clear, (name, wanted, True))
+
+
+def commit_clear(clear_id: str) -> Call:
+    path = f"/v1/clears/{clear_id}/commit"
+    return Call("POST", path, {}, clears.commit_clear, render.committed_clear, (clear_id,))
+
+
+def abort_clear(clear_id: str) -> Call:
+    return Call("POST", f"/v1/clears/{clear_id}/abort", {}, clears.abort_clear, render.aborted_clear, (clear_id,))
+
+
+def get_clear(clear_id: str) -> Call:
+    path = f"/v1/clears/{clear_id}?expand=true"
+    return Call("GET", path, None, clears.get_clear, render.clear, (clear_id, True))
+
+
+def list_clears(state: str | None = None) -> Call:
+    path = f"/v1/clears?limit={PAGE}" + (f"&state={state}" if state else "")
+    return Call("GET", path, None, clears.list_clears, render.clears, (state, PAGE, None))

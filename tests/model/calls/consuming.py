@@ -1,0 +1,63 @@
+"""Claims and what becomes of them; tasks and their reset."""
+
+from typing import Any
+
+import msgspec
+
+from app import render
+from core.operations import consumption, leases
+from core.operations.claim import Wanted, claim_now, explain_claim
+from core.operations.claim import claim as claim_until
+from tests.model.calls.call import Call, members, of
+
+
+def claim_body(wanted: Wanted) -> dict[str, Any]:
+    arguments = msgspec.to_builtins(wanted.sampler)
+    return members(
+        fields=list(wanted.fields), batch_size=wanted.most, min_batch_size=wanted.least, wait_s=wanted.wait_s,
+        sampler={"name": "grpo_group", **arguments} if arguments else {"name": "sequential"}, expand=True,
+        ack=None if wanted.lease_s is None else "explicit", lease_s=wanted.lease_s, worker=wanted.worker,
+    )  # fmt: skip
+
+
+def claim(name: str, wanted: Wanted) -> Call:
+    operation = claim_until if wanted.wait_s else claim_now
+    path = of(name, "tasks", wanted.task, "claims")
+    return Call("POST", path, claim_body(wanted), operation, render.claim, (name, wanted))
+
+
+def explain(name: str, wanted: Wanted) -> Call:
+    path = of(name, "tasks", wanted.task, "explain")
+    return Call("POST", path, claim_body(wanted), explain_claim, render.explained, (name, wanted))
+
+
+def reset(name: str, task: str | None) -> Call:
+    path = of(name, *(("tasks", task) if task else ()), "consumption", "reset")
+    return Call("POST", path, {}, consumption.reset_consumption, render.reset(name), (name, task))
+
+
+def ack(claim_id: str, said: leases.Ack) -> Call:
+    accept = "all" if said.accept is None else said.accept
+    reject = [{"global_index": index, "reason": reason} for index, reason in said.reject]
+    body = {"token": said.token, "accept": accept, "release": said.release, "reject": reject}
+    return Call("POST", f"/v1/claims/{claim_id}/ack", body, leases.ack, render.acked, (claim_id, said))
+
+
+def extend(claim_id: str, token: str, length_s: float) -> Call:
+    body, path = {"token": token, "lease_s": length_s}, f"/v1/claims/{claim_id}/extend"
+    return Call("POST", path, body, leases.extend, render.extended, (claim_id, token, length_s))
+
+
+def release_worker(worker: str) -> Call:
+    path = f"/v1/workers/{worker}/release"
+    return Call("POST", path, {}, leases.release_worker, render.released_worker, (worker,))
+
+
+def get_claim(claim_id: str) -> Call:
+    return Call("GET", f"/v1/claims/{claim_id}", None, leases.get_claim, render.seen, (claim_id,))
+
+
+def list_claims(partition: str | None = None, task: str | None = None, worker: str | None = None) -> Call:
+    wanted = members(partition_id=partition, task=task, worker=worker)
+    path = "/v1/claims?" + "&".join(f"{name}={value}" for name, value in wanted.items())
+    return Call("GET", path, None, leases.list_claims, render.claims, (partition, task, worker))

@@ -1,0 +1,67 @@
+"""Reads: batch meta, backend meta, status, keys, consumption, the dead."""
+
+from collections.abc import Sequence
+
+from app import render
+from core.batch import View
+from core.operations import changes as following
+from core.operations import consumption, leases, read
+from core.selection import Selector
+from tests.core.world import ALL_PARTS, MANY
+from tests.model.calls.call import PAGE, Call, members, of, selected, selector
+from tests.model.said import Chosen
+
+
+def batch(name: str, indexes: Sequence[int] | None, fields: Sequence[str] | None, compact: bool) -> Call:
+    body = members(global_indexes=indexes, fields=fields, include=sorted(ALL_PARTS), expand=True, compact=compact)
+    view = View(None if fields is None else tuple(fields), ALL_PARTS, expand=True, compact=compact)
+    arguments = (name, Selector(indexes), view, False, MANY, None)
+    return Call("POST", of(name, "batch-meta"), body, read.read, render.page(), arguments)
+
+
+def batch_of(name: str, chosen: Chosen) -> Call:
+    """Only which rows are meant."""
+    body = selected(chosen) | {"fields": [], "include": []}
+    arguments = (name, selector(chosen), View((), frozenset()), False, MANY, None)
+    return Call("POST", of(name, "batch-meta"), body, read.read, render.page(), arguments)
+
+
+def backend_meta(name: str, indexes: Sequence[int], fields: Sequence[str] | None) -> Call:
+    body = members(global_indexes=indexes, fields=fields, expand=True)
+    view = View(None if fields is None else tuple(fields), expand=True)
+    arguments = (name, Selector(indexes), view, MANY, None)
+    return Call("POST", of(name, "backend-meta"), body, read.read_backend_meta, render.backend_meta, arguments)
+
+
+def statuses(name: str, fields: Sequence[str]) -> Call:
+    path = f"{of(name, 'production')}?fields={','.join(fields)}&limit={PAGE}"
+    return Call("GET", path, None, read.read_production, render.production, (name, tuple(fields), PAGE, None))
+
+
+def keys(name: str, prefix: str) -> Call:
+    path = f"{of(name, 'keys')}?prefix={prefix}&limit={PAGE}"
+    return Call("GET", path, None, read.list_keys, render.key_list, (name, prefix, PAGE, None))
+
+
+def changes(name: str, since: int, wait_s: float, limit: int = PAGE, cursor: str | None = None) -> Call:
+    path = f"{of(name, 'keys')}?since_revision={since}&limit={limit}"
+    path += (f"&wait_s={wait_s}" if wait_s else "") + (f"&cursor={cursor}" if cursor else "")
+    asked = following.Asked(since, "", None, limit, cursor)
+    if wait_s:
+        return Call("GET", path, None, following.await_changes, render.key_changes, (name, asked, wait_s))
+    return Call("GET", path, None, following.list_changes, render.key_changes, (name, asked))
+
+
+def lookup(name: str, indexes: list[int]) -> Call:
+    body = {"global_indexes": indexes}
+    return Call("POST", of(name, "keys", "lookup"), body, read.lookup_keys, render.found_keys, (name, indexes))
+
+
+def consumption_of(name: str, task: str) -> Call:
+    path = f"{of(name, 'tasks', task, 'consumption')}?limit={PAGE}"
+    operation, shown = consumption.read_consumption, render.consumption
+    return Call("GET", path, None, operation, shown, (name, task, False, PAGE, None))
+
+
+def dead(name: str, task: str) -> Call:
+    return Call("GET", of(name, "tasks", task, "dead"), None, leases.list_dead, render.dead, (name, task))
