@@ -43,11 +43,16 @@ class Claim:
         least, wait_s = data.draw(st.integers(1, most)), data.draw(st.sampled_from([0.0, WAIT_S]))
         lease_s, worker = data.draw(st.sampled_from([None, 2.0, 5.0, 9.0])), data.draw(draws.workers)
         chosen, task = sampler(picker.name, picker.arguments), data.draw(draws.tasks)
-        view = View(fields, expand=True)
-        return cls(name, Wanted(task, fields, most, least, wait_s, chosen, view, lease_s, worker), picker)
+        view, where = View(fields, expand=True), data.draw(st.none() | draws.wheres)
+        meant = calls.conditions(where)
+        wanted = Wanted(task, fields, most, least, wait_s, chosen, view, lease_s, worker, meant)
+        return cls(name, wanted, picker, where)
 
     def call(self) -> calls.Call:
-        return calls.claim(self.name, self.wanted)
+        return calls.claim(self.name, self.wanted, self.picker, self.where)
+
+    def explanation(self) -> calls.Call:
+        return calls.explain(self.name, self.wanted, self.picker, self.where)
 
     def ready(self, plain: Model) -> bool:
         if self.name in plain.state.deleted:
@@ -150,7 +155,8 @@ class Claim:
         same(found.get(("dead", None)), task.dead.keys() & there)
         same(found.get(("clearing", None)), partition.clearing.keys() - task.consumed)
         same(found.get(("weight-missing", None)), self.picker.weightless(partition, takeable))
-        same(found.get(("filtered", None)), there - task.taken - set(self._left(partition)))
+        is_known = set(self.wanted.fields) <= partition.fields.keys()  # else there is nothing to filter
+        same(found.get(("filtered", None)), there - task.taken - set(self._left(partition)) if is_known else ())
         assert (("exhausted", None) in found) == (len(task.taken & there) == len(there))
 
     def _check_fields(self, found: Any, partition: Partition) -> None:

@@ -11,11 +11,11 @@ from tests.model.state import Clear
 class WithClears(WithLeases):
     """The plain model with leases and clears."""
 
-    def plan_clear(self, name: str, chosen: Chosen, is_all: bool, with_tombstones: bool) -> tuple[Clear, list[int]]:
+    def plan_clear(self, name: str, chosen: Chosen, with_tombstones: bool) -> tuple[Clear, list[int]]:
         """(the clear, indexes that another one has already); a change in any case."""
         partition = self.get(name)
-        rows = sorted(row.index for row in partition.rows.values() if is_all or chosen.means(row))
-        skipped = sorted(row.index for row in partition.clearing.values() if is_all or chosen.means(row))
+        rows = sorted(row.index for row in partition.rows.values() if chosen.means(row))
+        skipped = sorted(row.index for row in partition.clearing.values() if chosen.means(row))
         after = copy.deepcopy(self.state)
         clear = Clear(self.revision + 1, name, rows, with_tombstones)
         after.clears[clear.number] = clear

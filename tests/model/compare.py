@@ -18,7 +18,7 @@ from tests.model.production import Model
 from tests.model.service import Service
 from tests.model.state import Clear, Lease
 
-NOT_STATE = {"clock", "wall", "token", "cells", "device", "forms", "log", "changed", "supplies", "_located"}
+NOT_STATE = {"clock", "wall", "token", "cells", "device", "forms", "log", "changed", "supplies", "filtered", "_located"}
 DERIVED = {
     "device", "_plans", "_heads", "_view", "began", "deadline", "_deadlines", "_at", "_heap", "_made", "memo",
 }  # fmt: skip

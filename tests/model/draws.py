@@ -10,9 +10,9 @@ from core.cells import Column, Const
 from core.operations.produce import RowWrite
 from tests.core.world import Same
 from tests.core.world import Schema as SchemaIn
+from tests.model.model import Write
 from tests.model.plain import Schema, Settings
-from tests.model.said import Write
-from tests.model.samplers import Groups, Picker
+from tests.model.samplers import Groups, Lifo, Picker, Priority, Random, TokenBudget
 
 PARTITIONS = ("a", "b", "c")
 TASKS = ("train", "score", "log")
@@ -21,7 +21,9 @@ GROUPS = (None, "g", "h", 7, "7")
 DTYPES = {"ids": "int64", "mask": "int64", "image": "float32", "text": None, "any": "int64"}
 FIELDS = tuple(DTYPES)
 CELLS = (None, {"at": 1}, {"at": 2}, "somewhere")
-PATCHES = (None, {}, {"a": 1}, {"a": None}, {"b": {"c": 2}}, {"b": {"c": None, "d": [None]}}, {"b": "x"})
+PATCHES = (None, {}, {"a": 1}, {"a": None}, {"b": {"c": 2}}, {"b": {"c": None, "d": [None]}}, {"b": "x"},
+    {"w": 1}, {"w": 2.5}, {"w": 1}, {"w": "x"},
+)  # fmt: skip
 
 OPERATIONS = {
     "insert_a_group": 3,
@@ -164,10 +166,31 @@ def productions(draw: st.DrawFn, rows: int) -> tuple[dict[str, Any], dict[str, A
     )
 
 
+SHUFFLES = Random()  # one memory for all of a run: what it once put first it always puts first
+
+
 @st.composite
 def pickers(draw: st.DrawFn, sizes: tuple[int, ...]) -> Picker:
     """A sampler; groups are mostly of a size that there is."""
-    if draw(st.integers(0, 4)) > 2:
-        return Picker()
-    by = draw(st.sampled_from(["group_id", "group_id", "position"]))
-    return Groups(draw(st.sampled_from([*sizes, 1, 2, 2, 3])), by)
+    name = draw(st.sampled_from(["sequential", "groups", "groups", "groups", "lifo", "priority", "budget", "random"]))
+    if name == "groups":
+        by = draw(st.sampled_from(["group_id", "group_id", "position"]))
+        return Groups(draw(st.sampled_from([*sizes, 1, 2, 2, 3])), by)
+    if name == "budget":
+        return TokenBudget(budget=draw(st.sampled_from([1.0, 3.0, 4.5])))
+    kinds: dict[str, Picker] = {"sequential": Picker(), "lifo": Lifo(), "priority": Priority(), "random": SHUFFLES}
+    return kinds[name]
+
+
+conditions = st.sampled_from(
+    [
+        {"path": "a", "op": "==", "value": 1},
+        {"path": "a", "op": "!=", "value": 2},
+        {"path": "b.c", "op": "exists"},
+        *[{"path": path, "op": "exists", "value": False} for path in ("b", "b", "b", "w", "a", "b.c")],
+        {"path": "b", "op": "prefix", "value": "x"},
+        {"path": "w", "op": ">=", "value": 2},
+        {"path": "w", "op": "in", "value": [1, "x"]},
+    ]
+)
+wheres = st.lists(conditions, min_size=1, max_size=1) | st.lists(conditions, min_size=1, max_size=2)

@@ -16,7 +16,7 @@ class Claiming(Machine):
 
     def explain(self, name: str, data: st.DataObject) -> None:
         asked, before = Claim.drawn(data, name, self.plain.find(name)), self.state()
-        answer = self.service.do(calls.explain(name, asked.wanted))
+        answer = self.service.do(asked.explanation())
         if name in self.plain.state.deleted:
             assert answer.code == "partition-cleared"
         else:

@@ -12,12 +12,13 @@ class Clearing(Writing):
     """Rows that are on their way out."""
 
     def plan_clear(self, name: str, data: st.DataObject) -> None:
-        chosen, is_all = self.chosen(data, name), data.draw(st.integers(0, 5)) == 0
-        chosen = Chosen() if is_all else chosen
+        chosen = self.chosen(data, name)
+        if data.draw(st.integers(0, 5)) == 0:
+            chosen = Chosen(everything=True, where=chosen.where)
         with_tombstones = data.draw(st.booleans())
         done = self.both(
-            calls.plan_clear(name, chosen, is_all, with_tombstones),
-            lambda: self.plain.plan_clear(name, chosen, is_all, with_tombstones),
+            calls.plan_clear(name, chosen, with_tombstones),
+            lambda: self.plain.plan_clear(name, chosen, with_tombstones),
         )
         if done:
             body, (clear, skipped) = done

@@ -1,6 +1,6 @@
 """Rules about production leases, revoked cells, and following what changes of the keys."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -9,7 +9,8 @@ from core.operations.produce import RowWrite
 from tests.model import calls, draws
 from tests.model.compare import key_line
 from tests.model.rules_writing import Writing
-from tests.model.said import Write
+from tests.model.said import Chosen, Write
+from tests.model.samplers import Condition, passes
 from tests.model.waiting import Follow
 
 
@@ -20,6 +21,7 @@ class Follower:
     name: str
     made_at: int
     limit: int
+    where: list[Condition] | None
     revision: int
     lines: dict[str, Any] = field(default_factory=dict)
 
@@ -49,9 +51,11 @@ class Producing(Writing):
         )
 
     def revoke(self, name: str, data: st.DataObject) -> None:
-        chosen, partition = self.chosen(data, name), self.plain.find(name)
+        chosen, partition = replace(self.chosen(data, name), where=None), self.plain.find(name)
         known = [*(partition.fields if partition else ()), "ids"]
-        fields = data.draw(draws.some_of([*dict.fromkeys(known)]))
+        fields = data.draw(st.just(["ids"]) | draws.some_of([*dict.fromkeys(known)]))
+        if partition and data.draw(st.booleans()):
+            chosen = Chosen(list(partition.rows))
         done = self.both(calls.revoke(name, chosen, fields), lambda: self.plain.revoke(name, chosen, fields))
         if done:
             assert done[0]["revoked"] == done[1]
@@ -72,11 +76,13 @@ class Producing(Writing):
             return
         if len(self.followers) < 3:
             begin = partition.made_at
-            self.followers.append(Follower(name, begin, data.draw(st.sampled_from([1, 2, 100])), begin - 1))
+            limit, where = data.draw(st.sampled_from([1, 2, 100])), data.draw(st.none() | draws.wheres)
+            self.followers.append(Follower(name, begin, limit, where, begin - 1))
         follower = data.draw(st.sampled_from(self.followers))
         self._go_on(follower)
         rows = self.plain.state.partitions[follower.name].rows.values()
-        assert follower.lines == {row.key: key_line(row) for row in rows if row.key is not None}
+        listed = [row for row in rows if row.key is not None and passes(row, follower.where)]
+        assert follower.lines == {row.key: key_line(row) for row in listed}
 
     def _is_there(self, follower: Follower) -> bool:
         """What became of a partition that was deleted is not told to those who followed it."""
@@ -90,7 +96,7 @@ class Producing(Writing):
     def _go_on(self, follower: Follower) -> None:
         cursor, since = None, follower.revision
         while True:
-            page = self.service.look(calls.changes(follower.name, since, 0, follower.limit, cursor))
+            page = self.service.look(calls.changes(follower.name, since, 0, follower.limit, cursor, follower.where))
             follower.lines |= {line["key"]: line for line in page["keys"]}
             for key in page["removed"]:
                 follower.lines.pop(key, None)

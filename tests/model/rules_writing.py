@@ -1,13 +1,16 @@
 """Rules about partitions and what is written to them, and reads of it."""
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from core.operations.produce import RowWrite
 from tests.model import calls, draws
-from tests.model.compare import batch, described
+from tests.model.compare import batch, described, key_line
 from tests.model.machine import Machine
 from tests.model.plain import Schema
 from tests.model.said import Chosen, Write
+from tests.model.samplers import Condition, passes
 
 
 class Writing(Machine):
@@ -115,18 +118,19 @@ class Writing(Machine):
         )
 
     def chosen(self, data: st.DataObject, name: str) -> Chosen:
-        """Rows of a partition, by any selector; mostly one, or all there are."""
+        """Rows of a partition, by any selector, sometimes with `where`; mostly one, or all there are."""
         partition = self.plain.find(name)
         rows = list(partition.rows) if partition else []
+        where = data.draw(st.none() | draws.wheres)
         how = data.draw(st.sampled_from(["one", "one", "rows", "group_ids", "key_prefix", "all"]))
         if how == "group_ids":
-            return Chosen(groups=data.draw(draws.some_of(["p0", "p1", "g", 7, "7", "nobody's"])))
+            return Chosen(groups=data.draw(draws.some_of(["p0", "p1", "g", 7, "7", "nobody's"])), where=where)
         if how == "key_prefix":
-            return Chosen(prefix=data.draw(st.sampled_from(["k", "k1", "x"])))
+            return Chosen(prefix=data.draw(st.sampled_from(["k", "k1", "x"])), where=where)
         if how == "rows" or not rows:
             indexes, keys, _ = self.some_rows(data, name)
-            return Chosen(indexes, keys)
-        return Chosen(rows if how == "all" else [data.draw(st.sampled_from(rows))])
+            return Chosen(indexes, keys, where=where)
+        return Chosen(rows if how == "all" else [data.draw(st.sampled_from(rows))], where=where)
 
     def delete_samples(self, name: str, data: st.DataObject) -> None:
         chosen = self.chosen(data, name)
@@ -141,8 +145,17 @@ class Writing(Machine):
             fields = data.draw(st.none() | st.lists(st.sampled_from([*draws.FIELDS, "unknown"]), max_size=4))
             found = batch(self.service, name, indexes, fields, compact)
             assert found == described(partition, indexes, fields, compact)
-            chosen = self.chosen(data, name)
+            self._read_selected(name, replace(self.chosen(data, name), where=None))
+            self._read_keys(name, data.draw(draws.wheres))
+
+    def _read_selected(self, name: str, chosen: Chosen) -> None:
+        """Rows that are not named one by one come in index order."""
+        if (chosen.indexes, chosen.keys) == (None, None):
+            rows = self.plain.state.partitions[name].rows.values()
             listed = self.service.look(calls.batch_of(name, chosen))["global_indexes"]
-            named = chosen.indexes if chosen.keys is None else [partition.by_key(key) for key in chosen.keys]
-            if named is None:
-                assert listed == [row.index for row in partition.rows.values() if chosen.means(row)]
+            assert listed == [row.index for row in rows if chosen.means(row)]
+
+    def _read_keys(self, name: str, where: list[Condition]) -> None:
+        rows = self.plain.state.partitions[name].rows.values()
+        listed = self.service.look(calls.keys(name, "k", where))["keys"]
+        assert listed == [key_line(row) for row in rows if row.key is not None and passes(row, where)]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.model.plain import Row, Schema
+from tests.model.samplers import Condition, passes
 
 
 class Refusal(Exception):
@@ -49,18 +50,19 @@ class Write:
 
 @dataclass
 class Chosen:
-    """Which rows a call means: what one of these members says."""
+    """Which rows a call means: what one of these members says, `everything`, and of those what passes `where`."""
 
     indexes: list[int] | None = None
     keys: list[str] | None = None
     groups: list[str | int] | None = None
     prefix: str | None = None
-
-    @property
-    def is_absent(self) -> bool:
-        return (self.indexes, self.keys, self.groups, self.prefix) == (None, None, None, None)
+    everything: bool = False
+    where: list[Condition] | None = None
 
     def means(self, row: Row) -> bool:
+        return passes(row, self.where) and (self.everything or self._names(row))
+
+    def _names(self, row: Row) -> bool:
         named = row.index in (self.indexes or ()) or row.key in (self.keys or ())
         grouped = any((type(row.group), row.group) == (type(group), group) for group in self.groups or ())
         return named or grouped or (self.prefix is not None and (row.key or "").startswith(self.prefix))

@@ -3,12 +3,16 @@
 A window of two groups may stand in the index until it is taken; nothing else may be there too much or too little.
 """
 
+import copy
+
 import numpy as np
 
 from core.engine import Engine
 from core.partition import Partition
 from core.supply import GroupIndex, Supply
+from core.where import Where
 from tests.model.model import Plain
+from tests.model.samplers import Condition, passes
 
 
 def check_supplies(engine: Engine, plain: Plain) -> None:
@@ -20,6 +24,27 @@ def check_supplies(engine: Engine, plain: Plain) -> None:
                 held = plain.state.partitions[name]
                 meant = held.whole_groups(held.takeable(task, supply.fields), n, by)
                 check_groups(meant, partition, index, partition._build_supply(task, supply.fields))
+
+
+def check_filtered(engine: Engine, plain: Plain) -> None:
+    """Supplies of claims with `where`: what they would be once somebody asks. Looked at in a copy."""
+    for name, partition in engine.partitions.items():
+        for kept in partition.filtered._kept.values():
+            one, held = copy.deepcopy(kept), plain.state.partitions[name]
+            one.refresh(partition)
+            found = partition.rows.global_index[np.flatnonzero(one.supply.ready.bits)].tolist()
+            takeable = held.takeable(one.task, one.supply.fields)
+            assert found == [index for index in takeable if passes(held.rows[index], told(one.where))]
+
+
+def told(where: Where) -> list[Condition]:
+    """As a caller says it."""
+    out = []
+    for condition in where.conditions:
+        values = [value for _, value in condition.operands]
+        value = values if condition.op == "in" else values[0]
+        out.append({"path": ".".join(condition.path), "op": condition.op, "value": value})
+    return out
 
 
 def check_ready(plain: Plain, name: str, task: str, partition: Partition, supply: Supply) -> None:

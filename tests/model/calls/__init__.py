@@ -3,7 +3,7 @@
 The arguments come as core takes them; what the request says is derived from them, so that both mean the same.
 """
 
-from tests.model.calls.call import Call
+from tests.model.calls.call import Call, conditions
 from tests.model.calls.clearing import abort_clear, commit_clear, get_clear, list_clears, plan_clear
 from tests.model.calls.consuming import ack, claim, explain, extend, get_claim, list_claims, release_worker, reset
 from tests.model.calls.partitions import delete_partition, get, list_partitions, patch, put, seal, watch
@@ -30,6 +30,7 @@ __all__ = [
     "changes",
     "claim",
     "commit_clear",
+    "conditions",
     "consumption_of",
     "dead",
     "delete_partition",

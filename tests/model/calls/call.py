@@ -8,11 +8,15 @@ from typing import Any
 import msgspec
 
 from app.incoming import Reply
+from batchmeta.wire.requests import Condition as ConditionIn
 from core.cells import Column
 from core.operations.produce import RowWrite
 from core.selection import Selector
+from core.where import Where
+from core.where import where as checked
 from tests.core.world import Schema as SchemaIn
 from tests.model.said import Chosen
+from tests.model.samplers import Condition
 
 READS = ("batch-meta", "backend-meta", "lookup", "explain")
 PAGE = 10_000
@@ -65,7 +69,12 @@ def selector(chosen: Chosen) -> Selector:
 
 
 def selected(chosen: Chosen) -> dict[str, Any]:
-    """The selector's member."""
+    """The selector's member, and `where`."""
     return members(
-        global_indexes=chosen.indexes, keys=chosen.keys, group_ids=chosen.groups, key_prefix=chosen.prefix
+        global_indexes=chosen.indexes, keys=chosen.keys, group_ids=chosen.groups, key_prefix=chosen.prefix,
+        where=chosen.where,
     )  # fmt: skip
+
+
+def conditions(where: list[Condition] | None) -> Where | None:
+    return checked(msgspec.convert(where, list[ConditionIn] | None), "body.where")

@@ -2,13 +2,13 @@
 
 from app import render
 from core.operations import clears
-from tests.model.calls.call import PAGE, Call, of, selected, selector
+from tests.model.calls.call import PAGE, Call, conditions, of, selected, selector
 from tests.model.said import Chosen
 
 
-def plan_clear(name: str, chosen: Chosen, is_all: bool, with_tombstones: bool) -> Call:
-    body = selected(chosen) | {"all": is_all, "tombstone": with_tombstones, "expand": True}
-    wanted = clears.Wanted(selector(chosen), is_all, None, with_tombstones)
+def plan_clear(name: str, chosen: Chosen, with_tombstones: bool) -> Call:
+    body = selected(chosen) | {"all": chosen.everything, "tombstone": with_tombstones, "expand": True}
+    wanted = clears.Wanted(selector(chosen), chosen.everything, conditions(chosen.where), with_tombstones)
     return Call("POST", of(name, "clears"), body, clears.plan_clear, render.planned_clear, (name, wanted, True))
 
 

@@ -1,6 +1,8 @@
 """Reads: batch meta, backend meta, status, keys, consumption, the dead."""
 
+import json
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from app import render
 from core.batch import View
@@ -8,8 +10,9 @@ from core.operations import changes as following
 from core.operations import consumption, leases, read
 from core.selection import Selector
 from tests.core.world import ALL_PARTS, MANY
-from tests.model.calls.call import PAGE, Call, members, of, selected, selector
+from tests.model.calls.call import PAGE, Call, conditions, members, of, selected, selector
 from tests.model.said import Chosen
+from tests.model.samplers import Condition
 
 
 def batch(name: str, indexes: Sequence[int] | None, fields: Sequence[str] | None, compact: bool) -> Call:
@@ -38,15 +41,24 @@ def statuses(name: str, fields: Sequence[str]) -> Call:
     return Call("GET", path, None, read.read_production, render.production, (name, tuple(fields), PAGE, None))
 
 
-def keys(name: str, prefix: str) -> Call:
+def keys(name: str, prefix: str, where: list[Condition] | None = None) -> Call:
     path = f"{of(name, 'keys')}?prefix={prefix}&limit={PAGE}"
-    return Call("GET", path, None, read.list_keys, render.key_list, (name, prefix, PAGE, None))
+    path += f"&where={quote(json.dumps(where))}" if where else ""
+    return Call("GET", path, None, read.list_keys, render.key_list, (name, prefix, PAGE, None, conditions(where)))
 
 
-def changes(name: str, since: int, wait_s: float, limit: int = PAGE, cursor: str | None = None) -> Call:
+def changes(
+    name: str,
+    since: int,
+    wait_s: float,
+    limit: int = PAGE,
+    cursor: str | None = None,
+    where: list[Condition] | None = None,
+) -> Call:
     path = f"{of(name, 'keys')}?since_revision={since}&limit={limit}"
     path += (f"&wait_s={wait_s}" if wait_s else "") + (f"&cursor={cursor}" if cursor else "")
-    asked = following.Asked(since, "", None, limit, cursor)
+    path += f"&where={quote(json.dumps(where))}" if where else ""
+    asked = following.Asked(since, "", conditions(where), limit, cursor)
     if wait_s:
         return Call("GET", path, None, following.await_changes, render.key_changes, (name, asked, wait_s))
     return Call("GET", path, None, following.list_changes, render.key_changes, (name, asked))

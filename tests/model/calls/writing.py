@@ -9,7 +9,7 @@ from core.operations import revoke as revoking
 from core.operations.delete import delete
 from core.operations.produce import RowWrite
 from tests.core.world import Schema as SchemaIn
-from tests.model.calls.call import Call, column, members, of, rows, schema, selected, selector
+from tests.model.calls.call import Call, column, conditions, members, of, rows, schema, selected, selector
 from tests.model.said import Chosen
 
 
@@ -50,7 +50,8 @@ def patch_backend(name: str, write: RowWrite, columns: Mapping[str, Column]) -> 
 
 def delete_samples(name: str, chosen: Chosen) -> Call:
     path, shown = of(name, "samples", "delete"), render.deleted_samples(name)
-    return Call("POST", path, selected(chosen), delete, shown, (name, selector(chosen)))
+    arguments = (name, selector(chosen), conditions(chosen.where))
+    return Call("POST", path, selected(chosen), delete, shown, arguments)
 
 
 def revoke(name: str, chosen: Chosen, fields: Sequence[str]) -> Call:
