@@ -71,6 +71,8 @@ _APPLY: dict[type, Callable[[Partition, Any], Any]] = {
     ClearAborted: clearing.abort,
     Allotted: Partition.allot,
 }
+_FOLLOWED = {Leased, Settled, ClearPlanned, ClearCommitted, ClearAborted, Timed, Cleared, Expired, Reset}
+"""Events that concern the whole service too."""
 
 
 class Engine:
@@ -167,7 +169,9 @@ class Engine:
         if change is not None:
             partition = self.partitions[event.partition]
             partition.revision = self.revision
-            self._follow(event, change(partition, event))
+            touched = change(partition, event)
+            if type(event) in _FOLLOWED:
+                self._follow(event, touched)
             while partition.ttls.ended:
                 self.ttl_deadlines.discard((event.partition, partition.ttls.ended.pop()))
         elif isinstance(event, PartitionMade):

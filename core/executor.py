@@ -289,8 +289,9 @@ class Executor:
         if not self._lot:
             changed.clear()
         while changed:
-            for call, parked in self._lot.ripe(changed.pop()):
-                self._answer(call, partial(_retry, parked, False))
+            for call, parked in self._lot.of(changed.pop()):
+                if self._outcome(parked.test, _same):  # one that breaks is ripe: its caller is told
+                    self._answer(call, partial(_retry, parked, False))
 
     def _commit(self) -> None:
         log = self._engine.log
@@ -357,6 +358,10 @@ class Executor:
     def _read(self, reason: str | None) -> None:
         engine = self._engine
         self.reading = Reading(reason, engine.revision, engine.epoch, len(engine.partitions), len(self._lot))
+
+
+def _same(result: object) -> object:
+    return result
 
 
 def _nothing() -> None:

@@ -22,6 +22,10 @@ class Parked(Generic[R]):
     is_ripe: Callable[[], bool]
     retry: Callable[[bool], "R | Parked[R]"]
 
+    def test(self, _: object) -> bool:
+        """As an operation on the engine."""
+        return self.is_ripe()
+
 
 class Waiter(Protocol):
     """A call as the lot sees it: something hashable, with its caller's key if it has one."""
@@ -95,11 +99,9 @@ class ParkingLot(Generic[W]):
             del self._by_partition[place.partition]
         return True
 
-    def ripe(self, partition: str) -> Iterable[tuple[W, Parked[object]]]:
-        """Calls of a changed partition that could be answered now, oldest first, each tested as its turn comes."""
-        for call, parked in list(self._by_partition.get(partition, {}).values()):
-            if parked.is_ripe():
-                yield call, parked
+    def of(self, partition: str) -> list[tuple[W, Parked[object]]]:
+        """Calls that wait for this partition, oldest first."""
+        return list(self._by_partition.get(partition, {}).values())
 
     def expired(self, now: float) -> Iterable[tuple[W, Parked[object]]]:
         """Calls whose deadline has come."""

@@ -22,6 +22,7 @@ from core.journal.errors import JournalUnavailable as DiskFailed
 from core.operations.consumption import read_consumption
 from core.operations.delete import delete
 from core.operations.partitions import delete_partition, list_partitions
+from core.parked import Parked
 from core.selection import Selector
 from tests.core.running import Gate, WatchedJournal, grow, running, same
 from tests.core.world import MANY, add, add_keys, look, new_engine
@@ -106,6 +107,18 @@ async def test_a_bug_is_internal_for_its_caller_alone_and_the_next_call_works(
         assert service.fatal == []
         assert service.executor.reading.reason is None
         assert "ZeroDivisionError: a bug" in caplog.text
+
+
+async def test_a_bug_in_what_wakes_a_waiter_is_internal_for_it_alone() -> None:
+    async with running() as service:
+        broken = service.put(lambda _: Parked("p", 60.0, breaks, breaks))  # type: ignore[arg-type, return-value]
+        waiting = service.claim()
+        await service.settle()
+        await service.do(grow, "p")
+        with pytest.raises(Internal):
+            await broken
+        assert await waiting == [0]
+        assert service.fatal == []
 
 
 def half_applied(engine: Engine) -> None:
