@@ -19,7 +19,7 @@ class Application:
     def __init__(self, executor: Executor) -> None:
         settings = load([], {})
         self._edge = new_edge(executor, settings, "cpu", "memory", 0.0)
-        self._guard = build(executor, settings, self._edge, lambda: None)
+        self._guard = build(executor, settings, self._edge, lambda: None, lambda: None)
 
     def serve(self, executor: Executor) -> None:
         """Calls go to this one from here on."""
