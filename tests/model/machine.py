@@ -35,12 +35,14 @@ class MayWait(Protocol):
 
 @dataclass
 class Parked:
-    """A call that waits: its place in the order, its key, and where its answer comes."""
+    """A call that waits: its key, its place in the order, since when (sent again, it keeps the place alone
+    and has a new deadline), and where its answer comes."""
 
     what: MayWait
     key: str | None
     deadline: float
     order: int
+    since: int
     future: Any
 
 
@@ -114,7 +116,7 @@ class Machine(RuleBasedStateMachine):
 
     def _park(self, what: MayWait, key: str | None, order: int) -> None:
         future = self.service.park(what.call(), key, len(self.waiting) + 1)
-        self.waiting.append(Parked(what, key, self.plain.now + what.wait_s, order, future))
+        self.waiting.append(Parked(what, key, self.plain.now + what.wait_s, order, next(self._orders), future))
         self.waiting.sort(key=lambda parked: parked.order)
 
     def _meet(self, what: MayWait, key: str | None, answer: Answer, *, is_last: bool) -> None:
@@ -189,7 +191,7 @@ class Machine(RuleBasedStateMachine):
         self.plain.expire()
         self.wake()
         while over := [parked for parked in self.waiting if parked.deadline <= self.plain.now]:
-            self._settle(min(over, key=lambda parked: (parked.deadline, parked.order)), is_last=True)
+            self._settle(min(over, key=lambda parked: (parked.deadline, parked.since)), is_last=True)
             self.wake()
 
     def restart(self, _: str, __: st.DataObject) -> None:
@@ -207,6 +209,7 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def nobody_else_was_answered(self) -> None:
+        self.service.settle()
         assert not any(parked.future.done() for parked in self.waiting)
 
     @invariant()

@@ -129,8 +129,9 @@ class Partition:
 
     def leave_batches(self, indexes: Iterable[int]) -> None:
         """These rows do not disappear by themselves any more."""
+        left = set(indexes)
         for number, batch in list(self.timed.items()):
-            batch.indexes -= set(indexes)
+            batch.indexes -= left
             if not batch.indexes:
                 del self.timed[number]
 
