@@ -8,6 +8,7 @@ from .arrays import unpack
 from .clears import Clear
 from .events import ClearAborted, ClearCommitted, ClearPlanned
 from .leases import Lease
+from .leaving import bring_back, drop, withdraw
 from .partition import Partition
 
 
@@ -15,7 +16,7 @@ def plan(partition: Partition, event: ClearPlanned) -> Clear:
     """Rows are clearing from now on."""
     indexes = unpack(event.indexes)
     rows = partition.rows.locate(indexes)
-    partition.withdraw(rows)
+    withdraw(partition, rows)
     partition.grid.hide(rows)
     partition.rows.hide(rows)
     clear = Clear(
@@ -31,7 +32,7 @@ def commit(partition: Partition, event: ClearCommitted) -> list[Lease]:
     rows = partition.rows.locate_held(clear.indexes)
     partition.grid.hide(rows, -1)
     partition.rows.drop(rows, clear.with_tombstones)
-    return partition.drop(rows, clear.indexes)
+    return drop(partition, rows, clear.indexes)
 
 
 def abort(partition: Partition, event: ClearAborted) -> None:
@@ -40,5 +41,5 @@ def abort(partition: Partition, event: ClearAborted) -> None:
     rows = partition.rows.locate_held(clear.indexes)
     partition.grid.hide(rows, -1)
     partition.rows.show(rows)
-    partition.bring_back(rows)
+    bring_back(partition, rows)
     partition.rows.revision[rows] = partition.revision

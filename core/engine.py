@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from . import clearing
+from . import clearing, handing_out, leaving
 from .cells import CellChecker
 from .clears import Clears
 from .deadlines import Deadlines
@@ -57,19 +57,19 @@ _APPLY: dict[type, Callable[[Partition, Any], Any]] = {
     CustomMetaSet: Partition.set_custom_meta,
     BackendMetaSet: Partition.set_backend_meta,
     Revoked: Partition.revoke,
-    Cleared: Partition.clear,
+    Cleared: leaving.clear,
     Timed: Partition.time,
-    Expired: Partition.expire,
-    Consumed: Partition.consume,
-    Reset: Partition.reset,
+    Expired: leaving.expire,
+    Consumed: handing_out.consume,
+    Reset: handing_out.reset,
     Limited: Partition.limit,
     Sealed: Partition.seal,
-    Leased: Partition.lease,
-    Settled: Partition.settle,
+    Leased: handing_out.lease,
+    Settled: handing_out.settle,
     ClearPlanned: clearing.plan,
     ClearCommitted: clearing.commit,
     ClearAborted: clearing.abort,
-    Allotted: Partition.allot,
+    Allotted: handing_out.allot,
 }
 _FOLLOWED = {Leased, Settled, ClearPlanned, ClearCommitted, ClearAborted, Timed, Cleared, Expired, Reset}
 """Events that concern the whole service too."""

@@ -1,5 +1,6 @@
-"""The state of one partition, and how each event changes it. It decides nothing: events are facts.
+"""The state of one partition, and how events of its rows and cells change it. It decides nothing: events are facts.
 
+What claims do to it is in handing_out.py, what the end of rows does in leaving.py and clearing.py.
 A partition shares nothing with others, so none pays for another's size. Row 0 is absent everywhere.
 """
 
@@ -12,38 +13,31 @@ from .arrays import Cells, Flags, Ints, filled, grown, pack, unpack
 from .cells import EMPTY
 from .clears import Clear
 from .events import (
-    Allotted,
     BackendMetaSet,
-    Cleared,
-    Consumed,
     CustomMetaSet,
-    Expired,
     Grouped,
     Inserted,
-    Leased,
     Limited,
     Limits,
     PartitionSet,
     Produced,
-    Reset,
     Revoked,
     Sealed,
     Settings,
-    Settled,
     Timed,
 )
 from .fields import Field
 from .filtered import FilteredSupplies
 from .grid import Grid
 from .groups import Groups
-from .leases import ACCEPTED, LOST, OPEN, REJECTED, RELEASED, Lease
+from .leases import LOST, OPEN, Lease
 from .past import Past
 from .plans import bit_set
 from .pool import Pool
 from .rows import NULL, Rows
 from .status import StatusWords, covers
 from .supply import Supply
-from .tasks import CONSUMED, DEAD, FREE, Task
+from .tasks import FREE, Task
 from .ttl import Ttls
 from .where import Where
 
@@ -139,11 +133,11 @@ class Partition:
         wanted = [self.fields[field] for field in fields]
         return Supply(fields, self.mask(wanted), bit_set(wanted), Pool(), {})
 
-    def _all_supplies(self) -> Iterator[Supply]:
+    def all_supplies(self) -> Iterator[Supply]:
         yield from self.supplies.values()
         yield from self.filtered
 
-    def _supplies_of(self, name: str) -> Iterator[Supply]:
+    def supplies_of(self, name: str) -> Iterator[Supply]:
         return (supply for (task, _), supply in self.supplies.items() if task == name)
 
     # Events
@@ -178,7 +172,7 @@ class Partition:
     def group(self, event: Grouped) -> None:
         rows = self._touch(event.indexes)
         numbers = self.groups.add(rows, event.group_ids)
-        for supply in self._all_supplies():
+        for supply in self.all_supplies():
             supply.grouped(rows, numbers)
 
     def set_custom_meta(self, event: CustomMetaSet) -> None:
@@ -203,7 +197,7 @@ class Partition:
         self._widened(width)
         for (name, _), supply in self.supplies.items():
             if plan.bit_set & supply.bit_set:
-                self._offer(name, supply, rows, before, after)
+                self.offer(name, supply, rows, before, after)
         self.filtered.note(rows, self)
 
     def time(self, event: Timed) -> None:
@@ -224,7 +218,8 @@ class Partition:
         if self.grid.status.width != width:  # masks of the old width fit no more
             self._drop_all_supplies()
 
-    def _offer(self, name: str, supply: Supply, rows: Ints, before: Ints, after: Ints) -> None:
+    def offer(self, name: str, supply: Supply, rows: Ints, before: Ints, after: Ints) -> None:
+        """Of these rows, those that the words `after` make ready, and `before` did not, and that are free."""
         fresh = covers(after, supply.mask) & ~covers(before, supply.mask)
         task = self.tasks.get(name)
         if task is not None:
@@ -232,166 +227,36 @@ class Partition:
         if np.count_nonzero(fresh):
             supply.add(rows[fresh])
 
-    def consume(self, event: Consumed) -> None:
-        rows = self.rows.locate(unpack(event.indexes))
-        task = self._task(event.task)
-        task.fetch(event.share, rows, self.revision)
-        task.consume(rows)
-        for supply in self._supplies_of(event.task):
-            supply.discard(rows)
-        self.filtered.note(rows, self)
-
-    def _task(self, name: str) -> Task:
+    def task(self, name: str) -> Task:
+        """Made at its first use."""
         if name not in self.tasks:
             self.tasks[name] = Task(self.rows.capacity)
         return self.tasks[name]
 
-    def lease(self, event: Leased) -> Lease:
-        """Hand out with a lease, which begins when the engine says so."""
-        indexes = unpack(event.indexes)
-        rows = self.rows.locate(indexes)
-        task = self._task(event.task)
-        task.fetch(event.share, rows, event.number)
-        attempts = task.lease(rows, event.number)
-        for supply in self._supplies_of(event.task):
-            supply.discard(rows)
-        self.filtered.note(rows, self)
-        lease = Lease(
-            event.number, event.token, self.partition_id, event.task, event.worker, event.length_s, event.group_size,
-            indexes, attempts, np.zeros(len(indexes), np.uint8),
-        )  # fmt: skip
-        if len(indexes):
-            self.leases[event.number] = lease
-        if task.memory is not None and event.share:
-            task.memory.shares[event.share].lease = lease
-        return lease
-
-    def allot(self, event: Allotted) -> None:
-        """Rows are held for a key of a task's sampler memory."""
-        shares = [unpack(share) for share in event.shares]
-        rows = self.rows.locate(np.concatenate(shares))
-        self._task(event.task).allot(event.key, event.terms, shares, rows)
-        for supply in self._supplies_of(event.task):
-            supply.discard(rows)
-        self.filtered.note(rows, self)
-
-    def settle(self, event: Settled) -> Lease:
-        """Rows of a lease are accepted, free again, or dead."""
-        lease = self.leases[event.number]
-        task = self.tasks[lease.task]
-        self._settle_rows(task, event.accepted, CONSUMED)
-        self._settle_rows(task, event.dead, DEAD)
-        task.reasons.update(zip(unpack(event.dead).tolist(), event.reasons, strict=True))
-        rows = self._settle_rows(task, event.released, FREE)
-        self._offer_again(lease.task, task.give_back(rows, self.rows.live[rows]))
-        lease.settle(unpack(event.accepted), ACCEPTED)
-        lease.settle(np.concatenate([unpack(event.released), unpack(event.worn)]), LOST if event.is_lost else RELEASED)
-        lease.settle(unpack(event.dead), LOST if event.is_lost else REJECTED)
-        self._drop_closed([lease])
-        return lease
-
-    def _settle_rows(self, task: Task, indexes: bytes, state: int) -> Ints:
-        """One that is clearing is settled too, and nobody's meanwhile. Returns all of them."""
-        rows = self.rows.locate_held(unpack(indexes))
-        task.settle(rows, state, self.rows.live[rows])
-        return rows
-
-    def _offer_again(self, name: str, rows: Ints) -> None:
+    def offer_again(self, name: str, rows: Ints) -> None:
         """These live rows are free again."""
-        for supply in self._supplies_of(name):
+        for supply in self.supplies_of(name):
             supply.add(rows[covers(self.grid.status.gather(rows), supply.mask)])
         self.filtered.note(rows, self)
 
-    def _drop_closed(self, leases: Iterable[Lease]) -> None:
+    def drop_closed(self, leases: Iterable[Lease]) -> None:
+        """Leases without an open row hold nothing here."""
         for lease in leases:
             if not np.count_nonzero(lease.fate == OPEN):
                 self.leases.pop(lease.number, None)
 
-    def _lose(self, leases: list[Lease], indexes: Ints | None) -> list[Lease]:
+    def lose(self, leases: list[Lease], indexes: Ints | None) -> list[Lease]:
         """Rows of these leases are taken from their holders; None: all."""
         for lease in leases:
             lease.settle(lease.indexes if indexes is None else indexes, LOST)
-        self._drop_closed(leases)
+        self.drop_closed(leases)
         return leases
 
     def lose_all(self) -> list[Lease]:
         """The partition is deleted: every lease ends."""
-        return self._lose(list(self.leases.values()), None)
+        return self.lose(list(self.leases.values()), None)
 
-    def reset(self, event: Reset) -> list[Lease]:
-        """The task begins anew: its leases end."""
-        self.tasks[event.task].reset()
-        for key in [key for key in self.supplies if key[0] == event.task]:
-            del self.supplies[key]
-        self.filtered.drop(task=event.task)
-        return self._lose([lease for lease in self.leases.values() if lease.task == event.task], None)
-
-    def expire(self, event: Expired) -> list[Lease]:
-        """Rows that got no field in time are gone, as if they had never been inserted; a seal did not count them."""
-        count = len(event.indexes) // 8
-        self.rows.inserted -= count
-        if self.is_sealed:
-            expected = (self.limits.expected_samples or 0) - count
-            self.limits = Limits(expected, self.limits.max_samples, self.limits.max_attempts)
-        return self.clear(event)
-
-    def clear(self, event: Cleared | Expired) -> list[Lease]:
-        """Rows are gone, and with them what is leased of them."""
-        indexes = unpack(event.indexes)
-        rows = self.rows.locate(indexes)
-        self.withdraw(rows)
-        self.rows.remove(rows)
-        return self.drop(rows, indexes)
-
-    def withdraw(self, rows: Ints) -> None:
-        """These live rows are on offer to nobody, in no list, and in no count."""
-        self._located = NOWHERE
-        self.past.leave(self.revision, self.rows, rows, self.custom_meta)
-        self.past.touch(self.revision)
-        for supply in self.supplies.values():
-            supply.discard(rows)
-        self.filtered.note(rows, self)
-        numbers = self.groups.remove(rows)
-        for supply in self._all_supplies():
-            supply.resized(numbers)
-        for task in self.tasks.values():
-            task.hide(rows)
-
-    def bring_back(self, rows: Ints) -> None:
-        """Withdrawn rows are on offer again, as they are now."""
-        self._located = NOWHERE
-        self.past.touch(self.revision)
-        numbers = self.groups.bring_back(rows)
-        for task in self.tasks.values():
-            task.hide(rows, -1)
-        words = self.grid.status.gather(rows)
-        for (name, _), supply in self.supplies.items():
-            self._offer(name, supply, rows, np.zeros_like(words), words)
-        self.filtered.note(rows, self)
-        for supply in self._all_supplies():
-            supply.resized(numbers)
-
-    def drop(self, rows: Ints, indexes: Ints) -> list[Lease]:
-        """Withdrawn rows are gone for good."""
-        self.ttls.end(rows)
-        gone = self.grid.clear(rows)
-        for name, task in self.tasks.items():
-            self._offer_again(name, task.break_up(rows, self.rows.live))
-        holders = [number for task in self.tasks.values() for number in task.drop(rows, indexes).tolist()]
-        if self.custom_meta is not None:
-            self.custom_meta[rows] = EMPTY
-        for field in self.grid.forget(gone):
-            patched = field.backend.recorded()  # without having the field
-            self.rows.revision[patched] = self.revision
-            if len(patched):
-                self.past.touch(self.revision)
-            self._drop_supplies(field.name)
-        held = self.rows.held_count
-        if self.rows.n - 1 - held > max(GAPS, held) or not held:
-            self._close_gaps()
-        return self._lose([self.leases[number] for number in holders], indexes)
-
-    def _drop_supplies(self, field: str) -> None:
+    def drop_supplies(self, field: str) -> None:
         for key in [key for key in self.supplies if field in key[1]]:
             del self.supplies[key]
         self.filtered.drop(field=field)
@@ -421,6 +286,16 @@ class Partition:
         if self.custom_meta is not None:
             self.custom_meta = grown(self.custom_meta, capacity, EMPTY)
 
+    def tidy(self) -> None:
+        """Close the gaps once they are most."""
+        held = self.rows.held_count
+        if self.rows.n - 1 - held > max(GAPS, held) or not held:
+            self._close_gaps()
+
+    def forget_rows(self) -> None:
+        """Where rows stand, or whether they do, has changed."""
+        self._located = NOWHERE
+
     def _close_gaps(self) -> None:
         """Give back what cleared rows held; row numbers change, so the supplies go too."""
         rows = np.concatenate([np.zeros(1, np.int64), self.rows.held()])
@@ -434,7 +309,7 @@ class Partition:
             self.custom_meta = grown(self.custom_meta[rows], capacity, EMPTY)
             self.custom_meta[0] = NULL
         self.rows.keep(rows, capacity)
-        self._located = NOWHERE
+        self.forget_rows()
         self.groups.remove(np.flatnonzero(self.rows.clearing))
         self._drop_all_supplies()
 
