@@ -14,7 +14,16 @@ import httpx
 import pytest
 
 ROOT = Path(__file__).parent.parent
+STORAGE = ("demo", "crash")
 DEADLINE_S = 120  # an upper bound for a busy machine; nothing waits for it to pass
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Side by side go files, not tests of one file, which share servers; and no two with a storage cluster."""
+    for item in items:
+        folder = item.path.relative_to(ROOT / "tests").parts[0]
+        item.add_marker(pytest.mark.xdist_group("storage" if folder in STORAGE else str(item.path)))
 
 
 class ServerProcess:

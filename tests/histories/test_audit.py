@@ -33,6 +33,7 @@ from core.events import (
     Revoked,
     Settled,
 )
+from core.handing_out import settle
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.clears import Wanted as WantedClear
 from core.operations.clears import abort_clear, commit_clear, plan_clear
@@ -159,17 +160,16 @@ def test_the_laws_hold_whatever_happens(seed: int) -> None:
 
 def forgets_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is leased stays on offer."""
-    monkeypatch.setattr(Partition, "_supplies_of", lambda self, name: iter(()))
+    monkeypatch.setattr(Partition, "supplies_of", lambda self, name: iter(()))
 
 
 def offers_accepted_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Accepted rows go back to those that can be had."""
-    settle = Partition.settle
 
-    def wrong(self: Partition, event: Settled) -> Any:
-        lease = settle(self, event)
-        rows = self.rows.locate(np.frombuffer(event.accepted, "<i8"))
-        for supply in self._supplies_of(lease.task):
+    def wrong(partition: Partition, event: Settled) -> Any:
+        lease = settle(partition, event)
+        rows = partition.rows.locate(np.frombuffer(event.accepted, "<i8"))
+        for supply in partition.supplies_of(lease.task):
             supply.add(rows)
         return lease
 

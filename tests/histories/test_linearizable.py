@@ -97,8 +97,8 @@ def test_histories_are_linearizable_though_the_server_is_killed(tmp_path: Path) 
 FORGETS = """
 from core.partition import Partition
 
-supplies_of = Partition._supplies_of
-Partition._supplies_of = lambda self, name: iter(())
+supplies_of = Partition.supplies_of
+Partition.supplies_of = lambda self, name: iter(())
 """
 
 
