@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 from core.journal import EntryId
 
@@ -37,19 +37,27 @@ class Compaction:
         while self._until is not None:
             until, self._until = self._until, None
             command = (sys.executable, "-m", "app.compact", str(self._folder), str(until))
-            process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stderr=PIPE)
-            said = await _ended(process)
-            if process.returncode == 0:
+            try:
+                failure = await _ended(await asyncio.to_thread(_started, command))
+            except OSError as error:
+                failure = str(error)
+            if failure is None:
                 self._on_done()
             else:
-                _log.warning("no snapshot was made: %s", said.decode(errors="replace").strip()[-500:])
+                _log.warning("no snapshot was made: %s", failure)
         self._task = None
 
 
-async def _ended(process: Process) -> bytes:
+def _started(command: tuple[str, ...]) -> "Popen[bytes]":
+    # Not by the loop: uvloop forks, which copies the tables of all our memory while nothing else runs.
+    return Popen(command, cwd=ROOT, stderr=PIPE)  # noqa: S603  (our own module)
+
+
+async def _ended(process: "Popen[bytes]") -> str | None:
+    """None, or what went wrong."""
     try:
-        return (await process.communicate())[1]
+        _, said = await asyncio.to_thread(process.communicate)
+        return None if process.returncode == 0 else said.decode(errors="replace").strip()[-500:]
     except asyncio.CancelledError:
         process.kill()
-        await process.wait()
         raise
