@@ -11,7 +11,7 @@ from ..arrays import Ints, pack
 from ..errors import Invalid, Refused
 from ..events import Allotted, Terms
 from ..gone import check_indexes
-from ..leases import Lease
+from ..leases import ACCEPTED, Lease
 from ..partition import Partition
 from ..sampler_memory import Memory, Share
 from ..samplers.by_rank import ByRank
@@ -101,9 +101,10 @@ class Asked:
             return self._replay(share)
         rows = self.partition.rows.locate_held(share.indexes)
         held = self._locate(share.indexes[task.is_held(rows)])
-        if len(held) or not share.claim:
+        if len(held) or lease is None:
             return Chosen(held, number) if self._is_ready(held) else None
-        return self._replay(share) if (task.state[rows] == CONSUMED).any() else None
+        was_accepted = (lease.fate == ACCEPTED).any() or (task.state[rows] == CONSUMED).any()
+        return self._replay(share) if was_accepted else None  # else all is dead
 
     def _replay(self, share: Share) -> Chosen:
         indexes = share.indexes if share.lease is None else share.lease.indexes

@@ -195,6 +195,24 @@ def test_a_clear_of_what_was_accepted_leaves_the_rest_to_its_key() -> None:
     assert rows_of(take(engine, 0, 0, 3)) == [0, 2]
 
 
+@pytest.mark.parametrize("gone", [[0], [0, 1]])
+def test_an_accepted_batch_that_was_cleared_is_cleared_for_its_key(gone: list[int]) -> None:
+    engine = ready(4)
+    settle(engine, take(engine, 0, 0), accept=None)
+    delete(engine, P, Selector(gone))
+    with pytest.raises(SampleCleared) as refused:
+        take(engine, 0, 0)
+    assert refused.value.global_indexes == gone
+    assert account(engine) == (2, 0, 0)
+
+
+def test_a_batch_of_the_dead_says_so_after_they_were_cleared() -> None:
+    engine = ready(4)
+    settle(engine, take(engine, 0, 0), reject=[(0, "empty"), (1, "empty")])
+    delete(engine, P, Selector([0]))
+    assert isinstance(claim_now(engine, P, wanted(0, 0)), NotClaimed)
+
+
 @pytest.mark.parametrize("lease_s", [None, 10.0])
 def test_while_a_row_is_clearing_its_batch_waits_and_comes_back_with_an_abort(lease_s: float | None) -> None:
     engine = ready(4)
