@@ -161,7 +161,7 @@ def _hand_out(engine: Engine, partition_id: str, wanted: Wanted, enough: int) ->
     indexes = partition.rows.global_index[chosen.rows]
     number = chosen.claim or engine.revision + 1
     if not chosen.claim:
-        handed_out = _handed_out(engine, partition_id, wanted, number, pack(indexes), chosen.share)
+        handed_out = _handed_out(engine, partition_id, wanted, number, pack(indexes), chosen)
         engine.commit(*chosen.first, handed_out)
     batch = describe(partition, chosen.rows, indexes, wanted.view)
     lease = chosen.lease or engine.leases.of(number)
@@ -186,12 +186,12 @@ def _asked(partition: Partition, wanted: Wanted, sampler: ByRank) -> Asked:
 
 
 def _handed_out(
-    engine: Engine, partition_id: str, wanted: Wanted, number: int, indexes: bytes, share: int
+    engine: Engine, partition_id: str, wanted: Wanted, number: int, indexes: bytes, chosen: Chosen
 ) -> Consumed | Leased:
     if wanted.lease_s is None:
-        return Consumed(partition_id, wanted.task, indexes, share)
-    size, token = wanted.sampler.group_size, engine.token()
-    return Leased(partition_id, wanted.task, indexes, number, token, wanted.worker, wanted.lease_s, size, share)
+        return Consumed(partition_id, wanted.task, indexes, chosen.share)
+    size, token = wanted.sampler.group_size if chosen.is_whole else 1, engine.token()
+    return Leased(partition_id, wanted.task, indexes, number, token, wanted.worker, wanted.lease_s, size, chosen.share)
 
 
 def _refuse(engine: Engine, partition_id: str, wanted: Wanted) -> NotClaimed:

@@ -7,7 +7,7 @@ while its lease lives or its rows are consumed, what is held of it under a new o
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..arrays import Ints, pack
+from ..arrays import Flags, Ints, pack
 from ..errors import Invalid, Refused
 from ..events import Allotted, Terms
 from ..gone import check_indexes
@@ -26,7 +26,8 @@ GIVEN_OUT = 2**63 - 1  # every index of a share was
 class Chosen:
     """Row numbers for a claim. `share`: their number, 0 for none; `first`: what comes before, where the key is new.
 
-    `claim`: the number of the claim that has them already, with its lease: nothing is to be done.
+    `claim`: the number of the claim that has them already, with its lease: nothing is to be done. Not whole: groups of
+    the share lost rows that are dead, so that its rows settle each for itself.
     """
 
     rows: Ints
@@ -34,6 +35,7 @@ class Chosen:
     first: tuple[Allotted, ...] = ()
     claim: int = 0
     lease: Lease | None = None
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +102,11 @@ class Asked:
         if share.claim and (lease is None or not lease.is_closed or not len(lease.indexes)):
             return self._replay(share)
         rows = self.partition.rows.locate_held(share.indexes)
-        held = self._locate(share.indexes[task.is_held(rows)])
+        is_held = task.is_held(rows)
+        held = self._locate(share.indexes[is_held])
         if len(held) or lease is None:
-            return Chosen(held, number) if self._is_ready(held) else None
+            is_whole = self._are_whole(is_held)
+            return Chosen(held, number, is_whole=is_whole) if self._is_ready(held) else None
         was_accepted = (lease.fate == ACCEPTED).any() or (task.state[rows] == CONSUMED).any()
         return self._replay(share) if was_accepted else None  # else all is dead
 
@@ -115,6 +119,11 @@ class Asked:
         if not rows.all():
             check_indexes(self.partition.rows, indexes[rows == 0], GIVEN_OUT, skip=False)
         return rows
+
+    def _are_whole(self, held: Flags) -> bool:
+        """Of each group all rows are held, or none."""
+        groups = held.reshape(-1, self.sampler.group_size)
+        return bool((groups.all(axis=1) == groups.any(axis=1)).all())
 
     def _is_ready(self, rows: Ints) -> bool:
         """A field may have been revoked since the split."""

@@ -113,6 +113,22 @@ def test_groups_stay_whole_in_a_share_and_settle_so() -> None:
     assert rows_of(take(engine, 0, size=4, each=2)) == rows_of(first)[2:]
 
 
+def test_what_is_left_of_a_group_whose_other_row_is_dead_settles_row_by_row() -> None:
+    engine = ready([9, 9, 1, 1, 6, 6, 4, 4], 2)
+    put_partition(engine, P, None, None, 2, {})
+    worn = Wanted("t", ("n",), 1, 1, 0, sampler("sequential", {}), View(("n",)), 10.0)
+    settle(engine, claim_now(engine, P, worn), release=[0])  # type: ignore[arg-type]
+    claims = [take(engine, rank, size=4, each=2) for rank in (0, 1)]
+    rank = next(rank for rank in (0, 1) if 0 in rows_of(claims[rank]))
+    settle(engine, claims[rank], release=[0, 1, 2, 3])
+    again = take(engine, rank, size=4, each=2)
+    assert rows_of(again) == [1, 2, 3]
+    assert seen(take(engine, rank, size=4, each=2)) == seen(again)
+    assert settle(engine, again, accept=[2], reject=[(1, "alone")]).open == 1
+    at(engine, 10.0)
+    assert account(engine) == (1, 4, 3)
+
+
 def test_rows_without_a_number_wait_until_they_have_one() -> None:
     engine = ready([1, "long", None, True, 2, 3, 4])
     found = refused(engine, 0, size=3)
