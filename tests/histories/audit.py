@@ -1,8 +1,9 @@
 """The laws of delivery, checked over what was journaled and nothing else: it reads changes, one after the other.
 
-For each task and sample: leases never overlap; consumed once, until a reset; nothing is done to a sample that is gone.
-At every revision: allocated = waiting + leased + consumed + dead + clearing + cleared, for each task. Revisions rise by
-one, indexes only grow, claim numbers and tokens are never used again. One law per event, hence its length.
+For each task and sample: leases never overlap; consumed once, until a reset; one that is set aside goes to its key
+alone; nothing is done to one that is gone. At every revision: allocated = waiting + leased + consumed + dead + clearing
++ cleared, for each task. Revisions rise by one, indexes only grow, claim numbers and tokens are never used again. One
+law per event, hence its length.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,6 +14,7 @@ import msgspec
 
 from core.arrays import unpack
 from core.events import (
+    Allotted,
     AnyEvent,
     BackendMetaSet,
     Change,
@@ -141,8 +143,19 @@ class Audit:
 
     def consumed(self, event: Consumed) -> None:
         book, indexes = self.rows(event)
+        task = book.task(event.task)
+        if event.share:
+            task.fetch(event.share, indexes)
         for index in indexes:
-            book.task(event.task).move(index, WAITING, CONSUMED)
+            task.move(index, WAITING, CONSUMED)
+
+    def allotted(self, event: Allotted) -> None:
+        """Samples are set aside: leased, by nobody yet."""
+        shares = [unpack(share).tolist() for share in event.shares]
+        book = self.book(event.partition)
+        if not book.live.issuperset(set().union(*shares)):
+            raise Broken(f"samples are set aside that are gone: {shares}")
+        book.task(event.task).set_aside(event.key, shares)
 
     def leased(self, event: Leased) -> None:
         book, indexes = self.rows(event)
@@ -150,12 +163,15 @@ class Audit:
             raise Broken(f"claim {event.number} has a number or a token that was there before")
         self.used.add(event.token)
         task = book.task(event.task)
+        if event.share:
+            task.fetch(event.share, indexes)
         for index in indexes:
             if index in task.holder:
                 raise Broken(f"sample {index} is held by {task.holder[index]}, and handed out to {event.number} too")
             task.move(index, WAITING, LEASED)
             task.holder[index] = event.number
-        self.leases[event.number] = Held(event.partition, event.task, set(indexes))
+        if indexes:
+            self.leases[event.number] = Held(event.partition, event.task, set(indexes))
 
     def settled(self, event: Settled) -> None:
         held = self.leases.get(event.number)
@@ -167,7 +183,7 @@ class Audit:
         task = book.task(held.task)
         for after, packed in fates.items():
             for index in unpack(packed).tolist():
-                task.move(index, LEASED, after, int(index not in book.clearing))
+                task.move(index, LEASED, task.after(after, index), int(index not in book.clearing))
                 del task.holder[index]
         held.rows.difference_update(rows)
         self._end([])
@@ -220,6 +236,7 @@ class Audit:
     def _gone(self, name: str, book: Book, indexes: set[int]) -> None:
         """For good, and with them what is leased of them."""
         for task in book.tasks.values():
+            task.break_up(indexes, book.clearing)
             task.forget(indexes)
         book.cleared += len(indexes)
         for held in self.leases.values():
@@ -249,6 +266,7 @@ _LAWS: dict[type, Callable[[Audit, Any], None]] = {
     CustomMetaSet: Audit.there,
     BackendMetaSet: Audit.there,
     Consumed: Audit.consumed,
+    Allotted: Audit.allotted,
     Leased: Audit.leased,
     Settled: Audit.settled,
     Extended: Audit.extended,

@@ -22,11 +22,53 @@ class Held:
 
 @dataclass
 class Task:
-    """One task's account of a partition: the state of each sample that is there, and the sums, kept apart."""
+    """One task's account of a partition: the state of each sample that is there, and the sums, kept apart.
+
+    Samples that are set aside are leased, by nobody: `share_of` has the number of the share, `shares` their number so
+    far, `keys` those they were set aside for.
+    """
 
     state: dict[int, str]
     sums: dict[str, int]
     holder: dict[int, int] = field(default_factory=dict)
+    share_of: dict[int, int] = field(default_factory=dict)
+    shares: int = 0
+    keys: set[str] = field(default_factory=set)
+
+    def set_aside(self, key: str, shares: Iterable[list[int]]) -> None:
+        """Once for each key."""
+        if key in self.keys:
+            raise Broken(f"samples are set aside for {key!r} again")
+        self.keys.add(key)
+        for indexes in shares:
+            self.shares += 1
+            for index in indexes:
+                self.move(index, WAITING, LEASED)
+                self.share_of[index] = self.shares
+
+    def is_held(self, index: int) -> bool:
+        """Set aside, and nobody has it."""
+        return index in self.share_of and self.state.get(index) == LEASED and index not in self.holder
+
+    def fetch(self, share: int, indexes: list[int]) -> None:
+        """What is held of a share goes out, all of it at once, and to nobody else."""
+        held = {index for index, number in self.share_of.items() if number == share and self.is_held(index)}
+        if not 0 < share <= self.shares or held != set(indexes):
+            raise Broken(f"share {share} holds {sorted(held)}, but {indexes} of it go out")
+        for index in indexes:
+            self.move(index, LEASED, WAITING)
+
+    def after(self, state: str, index: int) -> str:
+        """A sample that is free again is held for its share."""
+        return LEASED if state == WAITING and index in self.share_of else state
+
+    def break_up(self, gone: set[int], clearing: set[int]) -> None:
+        """Samples go for good: the shares of those that were leased end, and what is held with them is free."""
+        broken = {self.share_of[index] for index in gone & self.share_of.keys() if self.state[index] == LEASED}
+        for index in [index for index, share in self.share_of.items() if share in broken]:
+            if self.is_held(index) and index not in gone:
+                self.move(index, LEASED, WAITING, int(index not in clearing))
+            del self.share_of[index]
 
     def move(self, index: int, before: str, after: str, step: int = 1) -> None:
         """`step` 0: the sample is clearing, and in no sum."""
@@ -46,6 +88,7 @@ class Task:
         for index in indexes:
             del self.state[index]
             self.holder.pop(index, None)
+            self.share_of.pop(index, None)
 
 
 @dataclass

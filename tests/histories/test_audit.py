@@ -14,6 +14,7 @@ from core.batch import View
 from core.engine import _APPLY, Engine
 from core.errors import Refused
 from core.events import (
+    Allotted,
     AnyEvent,
     Change,
     ClearAborted,
@@ -32,8 +33,9 @@ from core.events import (
     Reset,
     Revoked,
     Settled,
+    Terms,
 )
-from core.handing_out import settle
+from core.handing_out import allot, settle
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.clears import Wanted as WantedClear
 from core.operations.clears import abort_clear, commit_clear, plan_clear
@@ -41,7 +43,7 @@ from core.operations.consumption import counts_of, reset_consumption
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack, expire, extend, release_worker
 from core.partition import Partition
-from core.samplers import sampler
+from core.samplers import Sampler, sampler
 from core.selection import Selector
 from core.tasks import Task
 from tests.core.world import Clock, add, new_engine, write
@@ -85,7 +87,8 @@ def _something(engine: Engine, chance: random.Random, held: list[Claimed]) -> No
         ["add", "claim", "ack", "clear"] * 2 + ["claim", "time", "extend", "delete", "reset", "worker"]
     )
     if what == "add" or P not in engine.partitions:
-        write(engine, P, add(engine, P, chance.randint(1, 4)), ["n"])
+        count = chance.randint(1, 4)
+        write(engine, P, add(engine, P, count, custom_meta=[b'{"w":1}'] * count), ["n"])
     elif what == "claim":
         held += _claim(engine, chance)
     elif what in ("ack", "extend"):
@@ -134,9 +137,20 @@ _ELSE = {"time": _pass_time, "delete": _delete, "reset": _reset, "worker": _rele
 def _claim(engine: Engine, chance: random.Random) -> list[Claimed]:
     size, length_s = chance.randint(1, 4), chance.choice([None, 3.0, 9.0])
     chosen = sampler("sequential", {})
+    if chance.random() < 0.4:
+        chosen, size, length_s = _by_rank(chance)
     wanted = Wanted(chance.choice(TASKS), ("n",), size, 1, 0, chosen, View(("n",)), length_s, chance.choice("vw"))
     claimed = claim_now(engine, P, wanted)
     return [claimed] if isinstance(claimed, Claimed) else []
+
+
+def _by_rank(chance: random.Random) -> tuple[Sampler, int, float | None]:
+    """(sampler, rows, seconds): the last two go with the batch, for a replay must say what was said first."""
+    batch = chance.randrange(6)
+    named = {"dp_rank": chance.randint(0, 1), "batch_index": batch}
+    balanced = {**named, "dp_size": 2, "weight": "w"}
+    chosen = sampler("seqlen_balanced", balanced) if batch % 2 else sampler("rank_aware", named)
+    return chosen, 1 + batch % 3, None if batch == 0 else 3.0
 
 
 def _settle(engine: Engine, chance: random.Random, what: str, held: list[Claimed]) -> None:
@@ -193,12 +207,42 @@ def forgets_who_holds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def offers_clearing_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is released while it is clearing can be had again."""
-    monkeypatch.setattr(Task, "give_back", lambda self, rows, live: rows)
+    give_back = Task.give_back
+    monkeypatch.setattr(
+        Task, "give_back", lambda self, rows, live: np.union1d(give_back(self, rows, live), rows[live == 0])
+    )
+
+
+def offers_what_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is released can be had by all, though it is held for its rank."""
+    give_back = Task.give_back
+    monkeypatch.setattr(
+        Task, "give_back", lambda self, rows, live: np.union1d(give_back(self, rows, live), rows[live == 1])
+    )
+
+
+def forgets_to_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of shares that nobody fetched stay on offer."""
+
+    def wrong(partition: Partition, event: Allotted) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(Partition, "supplies_of", lambda self, name: iter(()))
+            allot(partition, event)
+
+    monkeypatch.setitem(_APPLY, Allotted, wrong)
 
 
 @pytest.mark.parametrize(
     "bug",
-    [forgets_leases, offers_accepted_rows, expires_too_much, forgets_who_holds, offers_clearing_rows],
+    [
+        forgets_leases,
+        offers_accepted_rows,
+        expires_too_much,
+        forgets_who_holds,
+        offers_clearing_rows,
+        offers_what_is_set_aside,
+        forgets_to_set_aside,
+    ],
     ids=lambda bug: bug.__name__,
 )
 def test_a_bug_in_the_engine_is_found(
@@ -216,12 +260,16 @@ def packed(*indexes: int) -> bytes:
     return pack(np.array(indexes, np.int64))
 
 
-def leased(number: int, *indexes: int, token: str = "") -> Leased:
-    return Leased(P, "t", packed(*indexes), number, token or f"token-{number}", None, 10.0, 1)
+def leased(number: int, *indexes: int, token: str = "", share: int = 0) -> Leased:
+    return Leased(P, "t", packed(*indexes), number, token or f"token-{number}", None, 10.0, 1, share)
 
 
 def settled(number: int, accepted: bytes = b"", released: bytes = b"") -> Settled:
     return Settled(P, number, accepted, released, b"", [], b"")
+
+
+def set_aside(key: str, *shares: list[int]) -> Allotted:
+    return Allotted(P, "t", key, Terms(("n",), 1, "explicit", b"{}"), [packed(*share) for share in shares])
 
 
 def planned(number: int, *indexes: int) -> ClearPlanned:
@@ -252,6 +300,28 @@ BAD: dict[str, list[AnyEvent]] = {
     "expired after it was produced": [Produced(P, packed(0), b"", b"", []), Expired(P, packed(0))],
     "expired while it is leased": [leased(3, 0), Expired(P, packed(0))],
     "revoked after it was cleared": [Cleared(P, packed(0)), Revoked(P, packed(0), ["n"])],
+    "set aside while it is leased": [leased(3, 0), set_aside("k", [0])],
+    "set aside after it was cleared": [Cleared(P, packed(0)), set_aside("k", [0])],
+    "set aside for two": [set_aside("k", [0]), set_aside("l", [0])],
+    "set aside twice in one": [set_aside("k", [0], [0])],
+    "a key twice": [set_aside("k", [0]), set_aside("k", [1])],
+    "leased to others while it is set aside": [set_aside("k", [0]), leased(4, 0)],
+    "consumed by others while it is set aside": [set_aside("k", [0]), Consumed(P, "t", packed(0))],
+    "leased to another key": [set_aside("k", [0]), set_aside("l", [1]), leased(5, 0, share=2)],
+    "consumed by another key": [set_aside("k", [0]), set_aside("l", [1]), Consumed(P, "t", packed(0), 2)],
+    "a share that nobody made": [set_aside("k", [0]), leased(4, 1, share=2)],
+    "a part of a share": [set_aside("k", [0, 1]), leased(4, 0, share=1)],
+    "a share that is out goes out": [set_aside("k", [0]), leased(4, 0, share=1), leased(5, 0, share=1)],
+    "released by one key, leased to others": [
+        set_aside("k", [0]),
+        leased(4, 0, share=1),
+        settled(4, b"", packed(0)),
+        leased(6, 0),
+    ],
+    "a share after a reset": [set_aside("k", [0]), Reset(P, "t"), leased(5, 0, share=1)],
+    "a share that lost a row": [set_aside("k", [0, 1]), Cleared(P, packed(0)), leased(5, 1, share=1)],
+    "a share while a row is clearing": [set_aside("k", [0, 1]), planned(4, 0), leased(5, 0, 1, share=1)],
+    "expired while it is set aside": [set_aside("k", [0]), Expired(P, packed(0))],
     "made twice": [PartitionMade(P, 0.0)],
     "deleted and written": [PartitionDeleted(P), Inserted(P, 3, 1, None)],
 }
@@ -275,15 +345,21 @@ def test_a_revision_that_is_left_out_or_said_twice_is_refused() -> None:
             audit.take(Change(revision, [Inserted(P, 0, 1, None)]))
 
 
-def test_rows_go_round_and_the_account_follows() -> None:
+def accounts(events: list[AnyEvent]) -> list[tuple[int, ...]]:
+    """(waiting, leased, consumed, dead, clearing, cleared) after each."""
     audit = Audit()
-    events: list[AnyEvent] = [leased(3, 0, 1), settled(3, packed(0), packed(1)), leased(5, 1), planned(6, 0, 1)]
-    events += [settled(5, packed(1)), ClearAborted(P, 6), Cleared(P, packed(0)), Reset(P, "t")]
-    accounts = []
+    out: list[tuple[int, ...]] = []
     for revision, event in zip(itertools.count(1), [*BEGIN, *events], strict=False):
         audit.take(Change(revision, [event]))
-        accounts.append(audit.account(P, "t")[1:])
-    assert accounts[2:] == [
+        out.append(audit.account(P, "t")[1:])
+        audit.check_states()
+    return out[len(BEGIN) :]
+
+
+def test_rows_go_round_and_the_account_follows() -> None:
+    events: list[AnyEvent] = [leased(3, 0, 1), settled(3, packed(0), packed(1)), leased(5, 1), planned(6, 0, 1)]
+    events += [settled(5, packed(1)), ClearAborted(P, 6), Cleared(P, packed(0)), Reset(P, "t")]
+    assert accounts(events) == [
         (1, 2, 0, 0, 0, 0),
         (2, 0, 1, 0, 0, 0),
         (1, 1, 1, 0, 0, 0),
@@ -292,4 +368,34 @@ def test_rows_go_round_and_the_account_follows() -> None:
         (1, 0, 2, 0, 0, 0),
         (1, 0, 1, 0, 0, 1),
         (2, 0, 0, 0, 0, 1),
+    ]
+
+
+def test_what_is_set_aside_is_leased_until_it_is_accepted_or_gone() -> None:
+    events: list[AnyEvent] = [set_aside("k", [0, 1], [2]), leased(4, 0, 1, share=1), settled(4, packed(0), packed(1))]
+    events += [leased(6, 1, share=1), planned(7, 1), ClearCommitted(P, 7), Cleared(P, packed(2)), Reset(P, "t")]
+    assert accounts(events) == [
+        (0, 3, 0, 0, 0, 0),
+        (0, 3, 0, 0, 0, 0),
+        (0, 2, 1, 0, 0, 0),
+        (0, 2, 1, 0, 0, 0),
+        (0, 1, 1, 0, 1, 0),
+        (0, 1, 1, 0, 0, 1),
+        (0, 0, 1, 0, 0, 2),
+        (1, 0, 0, 0, 0, 2),
+    ]
+
+
+def test_what_is_left_of_a_broken_share_is_everybodys() -> None:
+    events: list[AnyEvent] = [set_aside("k", [0, 1, 2]), planned(4, 1), planned(5, 2), ClearCommitted(P, 4)]
+    events += [ClearAborted(P, 5), leased(8, 0, 2), settled(8, packed(0), packed(2)), Consumed(P, "t", packed(2))]
+    assert accounts(events) == [
+        (0, 3, 0, 0, 0, 0),
+        (0, 2, 0, 0, 1, 0),
+        (0, 1, 0, 0, 2, 0),
+        (1, 0, 0, 0, 1, 1),
+        (2, 0, 0, 0, 0, 1),
+        (0, 2, 0, 0, 0, 1),
+        (1, 0, 1, 0, 0, 1),
+        (0, 0, 2, 0, 0, 1),
     ]
