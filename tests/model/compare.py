@@ -13,10 +13,11 @@ from core.leases import claim_id
 from core.partition import Partition as Held
 from tests.model import calls
 from tests.model.clears import fields_of
-from tests.model.plain import Partition, Row, Schema, Task
+from tests.model.plain import Partition, Row, Schema
 from tests.model.production import Model
 from tests.model.service import Service
 from tests.model.state import Clear, Lease
+from tests.model.tasks import Task
 
 NOT_STATE = {"clock", "wall", "token", "cells", "device", "forms", "log", "changed", "supplies", "filtered", "_located"}
 DERIVED = {
@@ -102,7 +103,7 @@ def seen(lease: Lease, now: float) -> dict[str, Any]:
         "task": lease.task,
         "worker": lease.worker,
         "open": len(lease.open),
-        "attempt": max(lease.attempts.values()),
+        "attempt": max(lease.attempts.values(), default=0),
         "age_s": now - lease.began,
         "expires_in_s": lease.deadline - now if lease.open else 0.0,
     }
@@ -144,10 +145,11 @@ def meant_summary(name: str, partition: Partition) -> dict[str, Any]:
 
 
 def account(partition: Partition, task: Task) -> dict[str, int]:
-    """What is consumed counts when it is gone or clearing; what is leased or dead, only while it is there."""
+    """What is consumed counts when it is gone or clearing; what is leased, held or dead, only while there."""
     there = partition.rows.keys()
     consumed = len(task.consumed) + task.cleared
-    return {"consumed": consumed, "leased": len(task.leased.keys() & there), "dead": len(task.dead.keys() & there)}
+    leased = {*task.leased, *task.held} & there
+    return {"consumed": consumed, "leased": len(leased), "dead": len(task.dead.keys() & there)}
 
 
 def check_rows(service: Service, name: str, partition: Partition) -> None:

@@ -10,6 +10,7 @@ from core.cells import Column, Const
 from core.operations.produce import RowWrite
 from tests.core.world import Same
 from tests.core.world import Schema as SchemaIn
+from tests.model.by_rank import ByRank, RankAware, SeqlenBalanced
 from tests.model.model import Write
 from tests.model.plain import Schema, Settings
 from tests.model.samplers import Groups, Lifo, Picker, Priority, Random, TokenBudget
@@ -24,11 +25,13 @@ CELLS = (None, {"at": 1}, {"at": 2}, "somewhere")
 PATCHES = (None, {}, {"a": 1}, {"a": None}, {"b": {"c": 2}}, {"b": {"c": None, "d": [None]}}, {"b": "x"},
     {"w": 1}, {"w": 2.5}, {"w": 1}, {"w": "x"},
 )  # fmt: skip
+WEIGHTS = ({"w": 1}, {"w": 3}, {"w": 2.5}, {"w": 1}, None)
 
 OPERATIONS = {
     "insert_a_group": 3,
     "produce_for_rows_that_are_there": 6,
     "claim": 8,
+    "claim_again": 8,
     "ack": 6,
     "delete_samples": 3,
     "insert": 3,
@@ -166,16 +169,24 @@ def productions(draw: st.DrawFn, rows: int) -> tuple[dict[str, Any], dict[str, A
     )
 
 
+SAMPLERS = ("sequential", "groups", "groups", "groups", "lifo", "priority", "budget", "random", "rank", "rank")
+BY_RANK: list[ByRank] = [
+    *(RankAware(rank=rank, batch=batch) for rank in (0, 1) for batch in (0, 1)),
+    *(SeqlenBalanced(n, rank, batch) for rank in (0, 1) for n, batch in ((1, 0), (1, 1), (2, 2), (2, 1))),
+]
+by_rank = st.sampled_from(BY_RANK)
 SHUFFLES = Random()  # one memory for all of a run: what it once put first it always puts first
 
 
 @st.composite
 def pickers(draw: st.DrawFn, sizes: tuple[int, ...]) -> Picker:
     """A sampler; groups are mostly of a size that there is."""
-    name = draw(st.sampled_from(["sequential", "groups", "groups", "groups", "lifo", "priority", "budget", "random"]))
+    name = draw(st.sampled_from(SAMPLERS))
     if name == "groups":
         by = draw(st.sampled_from(["group_id", "group_id", "position"]))
         return Groups(draw(st.sampled_from([*sizes, 1, 2, 2, 3])), by)
+    if name == "rank":
+        return draw(by_rank)
     if name == "budget":
         return TokenBudget(budget=draw(st.sampled_from([1.0, 3.0, 4.5])))
     kinds: dict[str, Picker] = {"sequential": Picker(), "lifo": Lifo(), "priority": Priority(), "random": SHUFFLES}

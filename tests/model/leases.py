@@ -6,10 +6,12 @@ Time is a number that `expire` is told. Each lease that runs out is a change of 
 import copy
 from collections.abc import Sequence
 
+from tests.model.memory import Fetch
 from tests.model.model import Plain
-from tests.model.plain import ACCEPTED, LOST, OPEN, REJECTED, RELEASED, Task
+from tests.model.plain import ACCEPTED, LOST, OPEN, REJECTED, RELEASED
 from tests.model.said import Refusal
 from tests.model.state import Lease, State
+from tests.model.tasks import Task
 
 TOO_OFTEN = "max-attempts"
 
@@ -17,7 +19,7 @@ TOO_OFTEN = "max-attempts"
 class WithLeases(Plain):
     """The plain model with leases."""
 
-    def lease(self, name: str, indexes: Sequence[int], lease: Lease) -> None:
+    def lease(self, name: str, indexes: Sequence[int], lease: Lease, fetch: Fetch | None = None) -> None:
         """A claim with `ack: explicit` handed these rows out."""
         after = copy.deepcopy(self.state)
         task = after.partitions[name].tasks.setdefault(lease.task, Task())
@@ -28,6 +30,10 @@ class WithLeases(Plain):
         lease.attempts = {index: task.attempts[index] for index in indexes}
         lease.began, lease.deadline = self.now, self.now + lease.length
         after.leases[lease.number] = lease
+        if fetch is not None:
+            fetch.note(task, lease.number, lease)
+        if not indexes:
+            after.close([lease])
         self._settle(after, name)
         assert lease.number == self.revision
 
@@ -56,8 +62,10 @@ class WithLeases(Plain):
         return len(named[ACCEPTED]), len(release), len(reject), len(self.find_lease(number).open)
 
     def extend(self, number: int, token: str, length: float) -> Lease:
-        """It ends `length` from now; a change in any case."""
+        """It ends `length` from now; a change, unless it never had a row."""
         lease = self.find_lease(number, token)
+        if not lease.fates:
+            return lease
         if not lease.open:
             raise Refusal(["lease-lost"], lease.fates)
         lease.length, lease.deadline = length, self.now + length

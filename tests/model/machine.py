@@ -120,6 +120,7 @@ class Machine(RuleBasedStateMachine):
         self.waiting.sort(key=lambda parked: parked.order)
 
     def _meet(self, what: MayWait, key: str | None, answer: Answer, *, is_last: bool) -> None:
+        answer.splits = self.service.splits()
         what.meet(answer, self.plain, is_last)
         if answer.code is None and answer.body.get("claim", "none") is not None:
             self._keep(key, what.call(), answer)
@@ -224,6 +225,7 @@ class Machine(RuleBasedStateMachine):
         for name, partition in self.plain.state.partitions.items():
             for task, kept in partition.tasks.items():
                 there, gone = partition.rows.keys(), partition.inserted - len(partition.held)
-                held = [len(there & set(indexes)) for indexes in (kept.leased, kept.consumed, kept.dead)]
+                leased = {*kept.leased, *kept.held}
+                held = [len(there & set(indexes)) for indexes in (leased, kept.consumed, kept.dead)]
                 account = (partition.inserted, len(there) - sum(held), *held, len(partition.clearing), gone)
                 assert self.audit.account(name, task) == account

@@ -9,9 +9,11 @@ import copy
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tests.model.plain import LOST, Partition, Row, Schema, Settings, Task, Timed, merged
+from tests.model.memory import Fetch
+from tests.model.plain import LOST, Partition, Row, Schema, Settings, Timed, merged
 from tests.model.said import Chosen, Refusal, Write
 from tests.model.state import State
+from tests.model.tasks import Task
 
 MAX_DELETED = 2
 
@@ -281,9 +283,12 @@ class Plain:
         for row in partition.rows.values():
             row.revision = revisions[row.index]
 
-    def consume(self, name: str, task: str, indexes: Iterable[int]) -> None:
+    def consume(self, name: str, task: str, indexes: Iterable[int], fetch: Fetch | None = None) -> None:
         after = copy.deepcopy(self.state)
-        after.partitions[name].tasks.setdefault(task, Task()).consumed.update(indexes)
+        kept = after.partitions[name].tasks.setdefault(task, Task())
+        kept.consumed.update(indexes)
+        if fetch is not None:
+            fetch.note(kept, self.revision + 1, None)
         self._settle(after, name)
 
     def reset(self, name: str, task: str | None) -> int:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.model.tasks import Task
+
 Shape = tuple[int, ...]
 OPEN, ACCEPTED, RELEASED, REJECTED, LOST = "open", "accepted", "released", "rejected", "lost"
 REMEMBERED = 3
@@ -46,33 +48,6 @@ class Schema:
             return {"kind-conflict"}
         ranks = {self.rank, other.rank} - {None}
         return {"dtype-conflict"} if self.dtype != other.dtype or len(ranks) > 1 else set()
-
-
-@dataclass
-class Task:
-    """`leased`: who holds a row, by number; `dead`: why; `attempts`: how often a row went out with a lease."""
-
-    consumed: set[int] = field(default_factory=set)
-    cleared: int = 0
-    leased: dict[int, int] = field(default_factory=dict)
-    dead: dict[int, str] = field(default_factory=dict)
-    attempts: dict[int, int] = field(default_factory=dict)
-
-    @property
-    def taken(self) -> set[int]:
-        """Rows that are not to be had."""
-        return {*self.consumed, *self.leased, *self.dead}
-
-    def consumed_gone(self, partition: "Partition") -> int:
-        """Consumed rows that are no longer there, or clearing."""
-        return self.cleared + len(self.consumed & partition.clearing.keys())
-
-    def forget(self, index: int) -> None:
-        """The row is gone; that it was consumed still counts."""
-        self.cleared += index in self.consumed
-        self.consumed.discard(index)
-        for kept in (self.leased, self.dead, self.attempts):
-            kept.pop(index, None)
 
 
 @dataclass

@@ -14,13 +14,17 @@ class Claiming(Machine):
     def claim(self, name: str, data: st.DataObject) -> None:
         self.may_wait(Claim.drawn(data, name, self.plain.find(name)))
 
+    def claim_again(self, name: str, data: st.DataObject) -> None:
+        """By a sampler with memory; mostly what is remembered, in the words that were said first."""
+        self.may_wait(Claim.again(data, name, self.plain.find(name)))
+
     def explain(self, name: str, data: st.DataObject) -> None:
         asked, before = Claim.drawn(data, name, self.plain.find(name)), self.state()
         answer = self.service.do(asked.explanation())
         if name in self.plain.state.deleted:
             assert answer.code == "partition-cleared"
         else:
-            asked.check_explained(answer.body, self.plain.find(name))
+            asked.check_explained(answer, self.plain.find(name))
         assert self.state() == before
 
     def watch(self, name: str, data: st.DataObject) -> None:

@@ -73,11 +73,13 @@ class Writing(Machine):
             assert done[0].get("skipped") == (skipped if skip else None)
 
     def insert_a_group(self, name: str, data: st.DataObject) -> None:
-        self.add_group(name, data.draw(st.integers(1, 3)), data.draw(st.integers(0, 5)))
+        self.add_group(name, data, data.draw(st.integers(1, 3)), data.draw(st.integers(0, 5)))
 
-    def add_group(self, name: str, rows: int, number: int) -> None:
+    def add_group(self, name: str, data: st.DataObject, rows: int, number: int) -> None:
+        """Mostly with weights."""
         groups: list[str | int | None] = [f"p{number}"] * rows
-        said, meant = RowWrite(group_ids=groups), Write(groups=groups)
+        cells, custom = data.draw(draws.columns(draws.WEIGHTS, rows))
+        said, meant = RowWrite(group_ids=groups, custom_meta=cells), Write(groups=groups, custom=custom)
         self.both(calls.insert(name, rows, said), lambda: self.plain.insert(name, rows, meant))
 
     def produce_for_rows_that_are_there(self, name: str, data: st.DataObject) -> None:

@@ -63,6 +63,7 @@ class Picker:
     """`sequential`: lowest indexes first."""
 
     name: ClassVar[str] = "sequential"
+    ranks: ClassVar[int] = 1
     n: int = 1
 
     @property

@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from app.incoming import Reply
+from core.arrays import unpack
 from core.engine import Engine
 from core.errors import Refused
-from core.events import Change, Kept
+from core.events import Allotted, Change, Kept
 from core.executor import Executor
 from core.idempotency import KeptReplies, Keyed
 from core.journal import EntryId, MemoryJournal
@@ -32,13 +33,14 @@ KEPT = 6
 
 @dataclass
 class Answer:
-    """A reply, or why there is none: `code` of the problem, and the rows that it names."""
+    """A reply, or why there is none: `code` of the problem, and the rows that it names. `splits`: see Service."""
 
     body: Any = None
     raw: bytes = b""
     code: str | None = None
     rows: list[int] = field(default_factory=list)
     replayed: bool = False
+    splits: dict[int, list[list[int]]] = field(default_factory=dict)
 
 
 class Service:
@@ -143,7 +145,21 @@ class Service:
         """What was journaled since the last time."""
         for entry in self.journal.read(self._read):
             self._read = entry.id
-            yield from msgspec.msgpack.decode(entry.payload, type=list[Change])
+            yield from _changes_in(entry.payload)
+
+    def splits(self) -> dict[int, list[list[int]]]:
+        """What those changes set aside, by revision: nobody is told of the shares of the other ranks."""
+        changes = [change for entry in self.journal.read(self._read) for change in _changes_in(entry.payload)]
+        return {
+            change.revision: [unpack(share).tolist() for share in event.shares]
+            for change in changes
+            for event in change.events
+            if isinstance(event, Allotted)
+        }
+
+
+def _changes_in(payload: bytes) -> list[Change]:
+    return msgspec.msgpack.decode(payload, type=list[Change])
 
 
 class Direct(Service):

@@ -39,8 +39,10 @@ class EngineAgainstModel(Producing, Clearing, Claiming, Leasing):
         if data.draw(st.booleans()):
             self.put("a", data)
         for number, rows in enumerate(sizes):
-            self.add_group("a", rows, number)
+            self.add_group("a", data, rows, number)
         self.produce_for_rows_that_are_there("a", data)
+        if data.draw(st.booleans()):
+            self.claim_again("a", data)
 
 
 class HttpAgainstModel(EngineAgainstModel):
