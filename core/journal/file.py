@@ -161,8 +161,12 @@ class FileJournal:
             return snapshots.newest(self._folder)
 
     def save(self, last: EntryId, image: bytes) -> None:
-        """Add a snapshot of the state after entry `last`; the writer's process and another one may both do so."""
+        """Add a snapshot of the state after entry `last`, from whichever process. Raises JournalUnavailable where it
+        would take the room that appends need.
+        """
         with self._folder.guarded():
+            if self._folder.free() < len(image) + self._floor_bytes:
+                raise JournalUnavailable(f"the disk of {self._folder.path} has no room for a snapshot")
             snapshots.save(self._folder, last, image)
 
     def tidy(self) -> None:

@@ -132,8 +132,12 @@ class Folder:
 
     @contextmanager
     def making(self, aside: Path, path: Path) -> Iterator[None]:
-        """What was written aside in the meantime takes its name, for good."""
-        yield
+        """What was written aside in the meantime takes its name, for good; if that failed, it takes no room either."""
+        try:
+            yield
+        except BaseException:
+            aside.unlink(missing_ok=True)
+            raise
         aside.replace(path)
         self._sync(self.path)
 
@@ -143,6 +147,14 @@ class Folder:
         try:
             self.disk.write_all(fd, data, 0)
             self.disk.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def free(self) -> int:
+        """Bytes that are free on its disk."""
+        fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            return self.disk.free(fd)
         finally:
             os.close(fd)
 

@@ -1,6 +1,7 @@
 """The file journal through crashes: a writer killed at any moment, power cuts that drop what was not synced, and a
 disk that fails at each of its calls. What was acknowledged is there; what was not is there whole or not at all."""
 
+import errno
 import os
 import random
 import subprocess
@@ -234,3 +235,19 @@ def test_what_an_interrupted_trim_left_is_swept_by_the_next_opening(tmp_path: Pa
         with pytest.raises(EntryUnknown):
             next(journal.read(None))
     assert {path.name for path in (tmp_path / "left").glob("*.segment")} == kept
+
+
+def test_a_snapshot_that_cannot_be_written_takes_no_room(tmp_path: Path) -> None:
+    with closing(FileJournal(tmp_path)) as journal:
+        journal.open()
+        last = fill(journal, [payload(1)])
+    before = sorted(path.name for path in tmp_path.iterdir())
+    full = FileJournal(tmp_path, disk=FaultyDisk(fail_at=1, error=errno.ENOSPC, taken=30).disk())
+    with pytest.raises(JournalUnavailable, match="No space left"):
+        full.save(last, b"image" * 100)
+    low = FileJournal(tmp_path, floor_bytes=99, disk=Disk(free=lambda fd: 100))
+    with pytest.raises(JournalUnavailable, match="no room for a snapshot"):
+        low.save(last, b"image")
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    low.save(last, b"!")
+    assert low.snapshot() == (last, b"!")
