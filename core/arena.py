@@ -30,12 +30,12 @@ class Arena:
         self._drop(rows)
         base = len(self.text)
         if isinstance(value, bytes):
-            self.text += value + b","
+            self._append(value + b",")
             self.start[rows], self.size[rows] = base, len(value)
         else:
             sizes = np.fromiter(map(len, value), np.int64, len(value))
             ends = np.cumsum(sizes + 1)
-            self.text += b",".join(value) + b","
+            self._append(b",".join(value) + b",")
             self.start[rows], self.size[rows] = base + ends - sizes - 1, sizes
         self._mark_nulls(rows)
         self._tidy()
@@ -50,26 +50,25 @@ class Arena:
         """Rows with a cell that is not null."""
         return np.flatnonzero(self.start)
 
-    def column(self, rows: slice | Ints) -> tuple[bytes, bool]:
-        """The cells of `rows` as a JSON array; whether all have the same length."""
+    def joined(self, rows: slice | Ints) -> tuple[bytes | memoryview, bool]:
+        """The cells of `rows` with commas between, not copied where they stand so; whether all have one length."""
         start, size = self.start[rows], self.size[rows]
         if not len(start):
-            return b"[]", False
+            return b"", False
         return self._joined(start, size), np.count_nonzero(size == size[0]) == len(size)
 
-    def _joined(self, start: Ints, size: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> bytes:
+    def _joined(self, start: Ints, size: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> bytes | memoryview:
         ends = start + size
         follows = start[1:] - ends[:-1] == 1
         if np.count_nonzero(follows) == len(follows):
-            with memoryview(self.text) as text:
-                return b"".join((b"[", text[int(start[0]) : int(ends[-1])], b"]"))
+            return memoryview(self.text)[int(start[0]) : int(ends[-1])]
         breaks = np.flatnonzero(~follows) + 1
         if len(breaks) * 4 > len(start):
             return self._scattered(start, size)
         first = np.concatenate([start[:1], start[breaks]]).tolist()
         last = np.concatenate([ends[breaks - 1], ends[-1:]]).tolist()
         with memoryview(self.text) as text:
-            return b"[" + b",".join([text[a:b] for a, b in zip(first, last, strict=True)]) + b"]"
+            return b",".join([text[a:b] for a, b in zip(first, last, strict=True)])
 
     def _scattered(self, start: Ints, size: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> bytes:
         """Byte by byte, without a step of Python for each cell."""
@@ -77,7 +76,7 @@ class Arena:
         ends = np.cumsum(length)
         places = np.arange(ends[-1]) + np.repeat(start - ends + length, length)
         text = np.frombuffer(self.text, np.uint8)
-        joined = b"[" + bytes(text[places[:-1]]) + b"]"
+        joined = bytes(text[places[:-1]])
         del text  # else the buffer could not grow
         return joined
 
@@ -95,6 +94,13 @@ class Arena:
         """Only these rows remain."""
         self.start, self.size = grown(self.start[rows], capacity, 0), grown(self.size[rows], capacity, len(NULL))
         self._compact()
+
+    def _append(self, text: bytes) -> None:
+        """What stands in the buffer never changes; while somebody still looks into it, what follows is a new one."""
+        try:
+            self.text += text
+        except BufferError:
+            self.text = self.text + text
 
     def _drop(self, rows: Ints) -> None:
         self._dead += int(self.size[rows].sum())

@@ -30,7 +30,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Columns, and objects of them by field, are JSON bytes, None where not included. `status` uint8 [rows]."""
+    """Columns, and objects of them by field, are JSON bytes, None where not included. `status` uint8 [rows].
+
+    `backend_meta`, by far the largest where cells are distinct, is JSON in pieces.
+    """
 
     partition_id: str
     revision: int
@@ -42,7 +45,7 @@ class Batch:
     group_ids: bytes | None = None
     field_schema: bytes | None = None
     custom_meta: bytes | None = None
-    backend_meta: bytes | None = None
+    backend_meta: encode.Pieces | None = None
     field_status: bytes | None = None
     missing_keys: tuple[str, ...] = ()
     next_cursor: str | None = None
@@ -57,7 +60,7 @@ class Cut:
     def __init__(self, partition: Partition, rows: Ints, fields: Sequence[Field], expand: bool) -> None:
         self.partition, self.rows, self.fields, self.expand = partition, rows, fields, expand
         self._at = run_of(rows)
-        self._words: Ints = partition.grid.status.gather(rows)
+        self._words: Ints = partition.grid.status.gather(self._at)
         self._written = partition.grid.revoked.joined(rows, self._words)
         everywhere: list[int] = np.bitwise_and.reduce(self._written, axis=0).tolist()
         self._everywhere = everywhere
@@ -83,11 +86,11 @@ class Cut:
         """As `has`, of readiness."""
         return self.has(fld) if self._written is self._words else bit_column(self._words, fld.bit)
 
-    def backend_meta(self) -> bytes:
+    def backend_meta(self) -> encode.Pieces:
         """Per field a column of cells; null where nothing is recorded."""
-        return encode.members((f.quoted, self._cells(f)) for f in self.fields)
+        return encode.pieces((f.quoted, self._cells(f)) for f in self.fields)
 
-    def _cells(self, fld: Field) -> bytes:
+    def _cells(self, fld: Field) -> encode.Pieces:
         return fld.backend.column(self._at, len(self.rows), self.has(fld), self.expand)
 
     def field_schema(self, compact: bool) -> bytes:

@@ -9,6 +9,10 @@ import orjson
 from .arrays import Bits
 from .sizes import Sizes
 
+Piece = bytes | memoryview
+Pieces = list[Piece]
+"""JSON in parts that follow each other: megabytes are copied once, into the reply."""
+
 
 def array(values: npt.NDArray[np.integer]) -> bytes:
     """A numeric array of any rank as nested JSON arrays, straight from its memory."""
@@ -31,13 +35,14 @@ def column(values: Sequence[bytes], expand: bool) -> bytes:
     return b"[" + b",".join(values) + b"]"
 
 
-def folded(column: bytes, rows: int, is_even: bool, expand: bool) -> bytes:
-    """An array of cells as a column: `{"const": v}` where two or more are the same. `is_even`: all of one length."""
-    step = (len(column) - 1) // rows if rows else 0
-    may_be = is_even and rows > 1 and not expand and column[1:step] == column[-step:-1]
-    if may_be and column[1 + step : -1] == column[1 : -1 - step]:
-        return constant(column[1:step], rows, expand)
-    return column
+def folded(cells: Piece, rows: int, is_even: bool, expand: bool) -> Pieces:
+    """Cells with commas between as a column: `{"const": v}` where two or more are the same. `is_even`: in length."""
+    step = (len(cells) + 1) // rows if rows else 0
+    if is_even and rows > 1 and not expand and cells[: step - 1] == cells[1 - step :]:
+        text = bytes(cells)
+        if text[step:] == text[:-step]:
+            return [constant(text[: step - 1], rows, expand)]
+    return [b"[", cells, b"]"]
 
 
 def status(values: Bits) -> bytes:
@@ -92,6 +97,11 @@ def _lengths(values: Sizes, flat: bool) -> bytes:
 
 def members(named: Iterable[tuple[bytes, bytes]]) -> bytes:
     """A JSON object of `"name":` and value."""
-    parts = [part for name, value in named for part in (b",", name, value)]
+    return b"".join(pieces((name, [value]) for name, value in named))
+
+
+def pieces(named: Iterable[tuple[bytes, Pieces]]) -> Pieces:
+    """As `members`, not joined."""
+    parts: Pieces = [part for name, value in named for part in (b",", name, *value)]
     parts[:1] = [b"{"]
-    return b"".join([*parts, b"}"])
+    return [*parts, b"}"]

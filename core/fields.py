@@ -81,15 +81,15 @@ class CellColumn:
             return self.const
         return np.array([NULL, self.const], object)[has].tolist()  # type: ignore[no-any-return]
 
-    def column(self, rows: slice | Ints, count: int, has: Bits | None, expand: bool) -> bytes:
+    def column(self, rows: slice | Ints, count: int, has: Bits | None, expand: bool) -> encode.Pieces:
         """The cells of `rows`, `count` of them, as a JSON column."""
         if self.cells is not None:
-            column, is_even = self.cells.column(rows)
-            return encode.folded(column, count, is_even, expand)
+            cells, is_even = self.cells.joined(rows)
+            return encode.folded(cells, count, is_even, expand)
         found = self.at(rows, has)
         if isinstance(found, bytes):
-            return encode.constant(found, count, expand)
-        return encode.column(found, expand)
+            return [encode.constant(found, count, expand)]
+        return [encode.column(found, expand)]
 
 
 class Field:

@@ -73,7 +73,7 @@ def after(partition: Partition, place: Place, most: int) -> Items:
     there, was = there[at[is_there]], was[at[~is_there] - len(there)]
     key, cell = filled(len(at), NULL, object), filled(len(at), NULL, object)
     key[is_there], cell[is_there] = partition.keys_of(there), partition.custom_meta_of(there)
-    key[~is_there], cell[~is_there] = before.key[was], before.cell[was]
+    key[~is_there], cell[~is_there] = before.texts(was)
     return Items(most, revisions[at], indexes[at], is_there, key, cell)
 
 

@@ -5,12 +5,14 @@ first, whole revisions at a time, but never the newest, so that who waits always
 """
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from .arrays import START, Cells, Ints, filled, grown
 from .cells import EMPTY
 from .rows import NULL, Rows
+from .sizes import Sizes
 
 MAX_ROWS = 65_536
 MAX_BYTES = 8 * 2**20
@@ -20,67 +22,83 @@ MAX_BYTES = 8 * 2**20
 class Entries:
     """Columns, one value per entry: from this `revision` on the row of this index and key was not what it had been.
 
-    `cell`: its custom meta until then.
+    `size` int32 [entries, 2]: bytes of its key, and of its custom meta until then, which follow each other in `text`.
     """
 
     revision: Ints
     index: Ints
-    key: Cells
-    cell: Cells
+    size: Sizes
+    text: bytes
+
+    def texts(self, at: Ints) -> tuple[list[bytes], list[bytes]]:
+        """The key and the custom meta of each of these entries."""
+        ends = np.cumsum(self.size.ravel(), dtype=np.int64).reshape(-1, 2)[at]
+        starts = ends - self.size[at]
+        keys, cells = ([self.text[a:b] for a, b in np.stack([starts[:, n], ends[:, n]], 1).tolist()] for n in (0, 1))
+        return keys, cells
+
+    def joined(self, other: "Entries") -> "Entries":
+        """These, and then the others."""
+        if not len(other.index):
+            return self
+        return Entries(
+            np.concatenate([self.revision, other.revision]),
+            np.concatenate([self.index, other.index]),
+            np.concatenate([self.size, other.size]),
+            self.text + other.text,
+        )
 
 
 class Trail:
-    """Entries by revision. `floor`: what happened up to this revision is not wholly here."""
+    """Entries by revision, their text in one buffer. `floor`: what happened up to this revision is not wholly here."""
 
-    __slots__ = ("_bytes", "_cell", "_first", "_index", "_key", "_n", "_revision", "_size", "floor")
+    __slots__ = ("_first", "_index", "_n", "_revision", "_size", "_text", "floor")
 
     def __init__(self) -> None:
         self.floor = 0
-        self._first = self._n = self._bytes = 0
-        self._revision, self._index, self._size = np.zeros((3, START), np.int64)
-        self._key, self._cell = filled(START, NULL, object), filled(START, NULL, object)
+        self._first = self._n = 0
+        self._revision, self._index = np.zeros((2, START), np.int64)
+        self._size: Sizes = np.zeros((START, 2), np.int32)
+        self._text = bytearray()
 
     def add(self, revision: int, index: Ints, key: Cells, cell: Cells) -> None:
         """Rows of one event."""
         self._reserve(len(index))
         new = slice(self._n, self._n + len(index))
         self._revision[new], self._index[new] = revision, index
-        self._key[new], self._cell[new] = key, cell
-        self._size[new] = _sizes(key) + _sizes(cell)
+        self._size[new, 0], self._size[new, 1] = _sizes(key), _sizes(cell)
+        self._text += b"".join(chain.from_iterable(zip(key, cell, strict=True)))
         self._n = new.stop
-        self._bytes += int(self._size[new].sum())
-        if self._n - self._first > MAX_ROWS * 5 // 4 or self._bytes > MAX_BYTES * 5 // 4:
+        if self._n - self._first > MAX_ROWS * 5 // 4 or len(self._text) > MAX_BYTES * 5 // 4:
             self._trim()
 
     def since(self, revision: int) -> Entries:
         """Entries after this revision."""
         first = self._first + int(np.searchsorted(self._revision[self._first : self._n], revision, side="right"))
         there = slice(first, self._n)
-        return Entries(self._revision[there], self._index[there], self._key[there], self._cell[there])
+        begin = len(self._text) - int(self._size[there].sum(dtype=np.int64))
+        return Entries(self._revision[there], self._index[there], self._size[there], bytes(self._text[begin:]))
 
     def _reserve(self, more: int) -> None:
         if self._n + more <= len(self._revision):
             return
         there, kept = slice(self._first, self._n), self._n - self._first
-        capacity = kept * 3 // 2 + more + START
-        numbers = (self._revision, self._index, self._size)
-        self._revision, self._index, self._size = (grown(column[there], capacity, 0) for column in numbers)
-        self._key, self._cell = (grown(column[there], capacity, NULL) for column in (self._key, self._cell))
+        capacity = kept * 5 // 4 + more + START
+        columns = (self._revision, self._index, self._size)
+        self._revision, self._index, self._size = (grown(column[there], capacity, 0) for column in columns)
         self._first, self._n = 0, kept
 
     def _trim(self) -> None:
         """Down to the bounds, well below what brings it here: not once for each entry that comes."""
         revisions = self._revision[self._first : self._n]
-        left = np.cumsum(self._size[self._first : self._n][::-1])[::-1]
+        left = np.cumsum(self._size[self._first : self._n].sum(1, dtype=np.int64)[::-1])[::-1]
         over = max(len(revisions) - MAX_ROWS, int(np.count_nonzero(left > MAX_BYTES)))
         newest = int(np.searchsorted(revisions, revisions[-1]))
         cut = min(int(np.searchsorted(revisions, revisions[over - 1], side="right")), newest)
         if cut:
             self.floor = int(revisions[cut - 1])
-            self._bytes = int(left[cut])
-            gone = slice(self._first, self._first + cut)
-            self._key[gone] = self._cell[gone] = NULL
-            self._first = gone.stop
+            del self._text[: len(self._text) - int(left[cut])]
+            self._first += cut
 
 
 class Past:
@@ -117,13 +135,7 @@ class Past:
 
     def since(self, revision: int) -> Entries:
         """What rows were before, and are not since after this revision."""
-        left, replaced = self.left.since(revision), self.replaced.since(revision)
-        return Entries(
-            np.concatenate([left.revision, replaced.revision]),
-            np.concatenate([left.index, replaced.index]),
-            np.concatenate([left.key, replaced.key]),
-            np.concatenate([left.cell, replaced.cell]),
-        )
+        return self.left.since(revision).joined(self.replaced.since(revision))
 
     def begin(self, revision: int, first: int) -> None:
         """Rows from this index on are new: what is said of them in the same change replaces nothing."""

@@ -60,9 +60,10 @@ class StatusWords:
         words[: len(rows)] = self.words.index_select(0, torch.from_numpy(rows).to(self.device))
         self._set(words)
 
-    def gather(self, rows: Ints) -> Ints:
-        """The words of these rows: int64 [len(rows), words], on the host."""
-        return np.asarray(self._gather(rows).cpu().numpy())
+    def gather(self, rows: slice | Ints) -> Ints:
+        """The words of these rows: int64 [len(rows), words], on the host, to be read before anything is written."""
+        found = self.words[rows] if isinstance(rows, slice) else self._gather(rows)
+        return np.asarray(found.cpu().numpy())
 
     def complete(self, rows: Ints, mask: Ints) -> Bits:
         """uint8 [rows]: 1 where every bit of `mask` is set. One gather, one AND, one compare."""
@@ -86,7 +87,7 @@ class HostWords(StatusWords):
         self.words = words
         self._view: Ints = words.numpy()
 
-    def gather(self, rows: Ints) -> Ints:
+    def gather(self, rows: slice | Ints) -> Ints:
         return self._view[rows]
 
     def complete(self, rows: Ints, mask: Ints) -> Bits:

@@ -3,18 +3,18 @@
 from collections.abc import Callable
 
 import numpy as np
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from batchmeta.wire import replies
 from core import encode
 from core.batch import Batch
 
 from ..incoming import Reply
-from .parts import EtagOf, by_field, maybe, reply
+from .parts import APART, EtagOf, by_field, maybe, reply
 
 
 def batch_meta(batch: Batch) -> replies.BatchMeta:
-    """The body; a column that was not asked for is not there."""
+    """The body; a column that was not asked for is not there. Backend meta stands apart."""
     return replies.BatchMeta(
         partition_id=batch.partition_id,
         revision=batch.revision,
@@ -28,7 +28,7 @@ def batch_meta(batch: Batch) -> replies.BatchMeta:
         group_ids=maybe(batch.group_ids),
         field_schema=by_field(batch.field_schema),
         custom_meta=maybe(batch.custom_meta),
-        backend_meta=by_field(batch.backend_meta),
+        backend_meta=UNSET if batch.backend_meta is None else APART,
         field_status=by_field(batch.field_status),
     )
 
@@ -37,7 +37,7 @@ def inserted(result: tuple[Batch, int]) -> Reply:
     """201: batch meta of the rows, and how many are new."""
     body = batch_meta(result[0])
     body.created = result[1]
-    return reply(body, 201)
+    return reply(body, 201, apart=result[0].backend_meta)
 
 
 def page(etag: str | None = None) -> Callable[[Batch], Reply]:
@@ -47,7 +47,7 @@ def page(etag: str | None = None) -> Callable[[Batch], Reply]:
         body = batch_meta(batch)
         body.missing_keys = list(batch.missing_keys)
         body.next_cursor = batch.next_cursor
-        return reply(body, etag=etag)
+        return reply(body, etag=etag, apart=batch.backend_meta)
 
     return render
 

@@ -7,15 +7,30 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from core.encode import Pieces
+
 from ..incoming import Reply
 
 _encode = msgspec.json.Encoder().encode
 EtagOf = Callable[[int], str]
 
 
-def reply(body: object, status: int = 200, etag: str | None = None, keep: bool = True) -> Reply:
-    """A body, encoded. `keep`: for the same key (app/incoming.py)."""
-    return Reply(status, _encode(body), etag, keep)
+APART: Any = Raw(b"\0")
+"""Stands in a body for what is put in its place at the end; JSON text never holds this byte."""
+
+
+def reply(
+    body: object, status: int = 200, etag: str | None = None, keep: bool = True, apart: Pieces | None = None
+) -> Reply:
+    """A body, encoded. `keep`: for the same key (app/incoming.py). `apart`: what `APART` in it stands for.
+
+    The encoder's buffer grows as it goes, which copies what is large several times over; pieces are copied once.
+    """
+    text = _encode(body)
+    if apart is not None:
+        before, _, after = text.partition(b"\0")
+        text = b"".join((before, *apart, after))
+    return Reply(status, text, etag, keep)
 
 
 def rfc3339(seconds: float) -> str:

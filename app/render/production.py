@@ -10,7 +10,7 @@ from core.operations.produce import Written
 from core.operations.read import BackendMeta, Production
 
 from ..incoming import Reply
-from .parts import by_field, reply
+from .parts import APART, reply
 
 
 def backend_meta(found: BackendMeta) -> Reply:
@@ -20,11 +20,12 @@ def backend_meta(found: BackendMeta) -> Reply:
             partition_id=found.partition_id,
             revision=found.revision,
             global_indexes=Raw(encode.array(found.global_indexes)),
-            backend_meta=by_field(found.columns),
+            backend_meta=APART,
             missing_keys=list(found.missing_keys),
             missing_fields=list(found.missing_fields),
             next_cursor=found.next_cursor,
-        )
+        ),
+        apart=found.columns,
     )
 
 

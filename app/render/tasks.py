@@ -55,6 +55,7 @@ def claim(result: Answer) -> Reply:
                 partition_id=batch.partition_id, revision=batch.revision, claim=info, batch=batch
             ),
             201,
+            apart=result.batch.backend_meta,
         )  # fmt: skip
     assert isinstance(result, NotClaimed)  # noqa: S101  (there is no third)
     empty = replies.BatchMeta(
@@ -73,6 +74,7 @@ def claim(result: Answer) -> Reply:
             blocking=[_blocking(reason) for reason in result.blocking],
         ),
         keep=False,
+        apart=None if result.batch is None else result.batch.backend_meta,
     )
 
 

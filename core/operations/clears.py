@@ -86,7 +86,7 @@ def _plan(partition: Partition, clear: Clear, expand: bool) -> Plan:
 def _field(field: Field, rows: Ints, has: "np.ndarray[tuple[int], np.dtype[np.uint8]]", expand: bool) -> bytes:
     written = encode.bits(has, len(rows), expand)
     cells = field.backend.column(run_of(rows), len(rows), None if has.all() else has, expand)
-    return b'{"written":' + written + b',"backend_meta":' + cells + b"}"
+    return b"".join((b'{"written":', written, b',"backend_meta":', *cells, b"}"))
 
 
 def find(engine: Engine, name: str) -> Clear:

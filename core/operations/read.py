@@ -8,6 +8,7 @@ import numpy as np
 from ..arrays import Bits, Ints
 from ..batch import Batch, Cut, View, describe
 from ..cells import NULL, json_values
+from ..encode import Pieces
 from ..engine import Engine
 from ..errors import FieldNotFound
 from ..intake import check_fields
@@ -34,7 +35,7 @@ class Listing:
 class BackendMeta(Listing):
     """`columns`: a JSON object, per field a column of cells."""
 
-    columns: bytes = b"{}"
+    columns: Pieces = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,20 +51,33 @@ def test_it_reads_as_a_plain_list(path: list[tuple[str, list[int], object]], ask
     assert kept.cells(slice(2, 9)) == plain[2:9]
     assert kept.recorded().tolist() == [row for row, cell in enumerate(plain) if cell != NULL]
     for chosen, meant in ((rows, [plain[row] for row in asked]), (slice(0, ROWS), plain)):
-        text, is_even = kept.column(chosen)
-        assert text == b"[" + b",".join(meant) + b"]"
-        assert encode.folded(text, len(meant), is_even, expand) == encode.column(meant, expand)
+        text, is_even = kept.joined(chosen)
+        assert text == b",".join(meant)
+        assert b"".join(encode.folded(text, len(meant), is_even, expand)) == encode.column(meant, expand)
 
 
 def test_cells_that_only_look_alike_are_no_constant() -> None:
     kept = Arena(2)
     kept.put(np.arange(2), [b"1", b'"a1,"'])
-    assert json.loads(encode.folded(*_column(kept, 2), False)) == [1, "a1,"]
+    assert json.loads(b"".join(encode.folded(*_column(kept, 2), False))) == [1, "a1,"]
 
 
-def _column(kept: Arena, rows: int) -> tuple[bytes, int, bool]:
-    text, is_even = kept.column(slice(0, rows))
+def _column(kept: Arena, rows: int) -> tuple[bytes | memoryview, int, bool]:
+    text, is_even = kept.joined(slice(0, rows))
     return text, rows, is_even
+
+
+def test_what_was_read_stays_as_it_was_while_cells_are_written() -> None:
+    kept, rows = Arena(4), np.arange(4)
+    kept.put(rows, [b"1", b"22", b"333", b"4444"])
+    seen, _ = kept.joined(slice(0, 4))
+    assert isinstance(seen, memoryview)  # nothing was copied
+    kept.put(rows[:2], [b"5", b"6" * arena.SLACK])
+    kept.put(rows[:2], [b"7", b"8" * arena.SLACK])
+    kept.put(rows[:2], [b"9", b"10"])  # and now it was written anew
+    assert len(kept.text) < arena.SLACK
+    assert bytes(seen) == b"1,22,333,4444"
+    assert kept.cells(rows) == [b"9", b"10", b"333", b"4444"]
 
 
 def test_what_was_replaced_is_given_back() -> None:

@@ -114,8 +114,8 @@ def test_a_claim_touches_its_batch_and_not_its_partition(monkeypatch: pytest.Mon
     touched: list[int] = []
     gather = StatusWords.gather
 
-    def counted(self: StatusWords, rows: Ints) -> Ints:
-        touched.append(len(rows))
+    def counted(self: StatusWords, rows: slice | Ints) -> Ints:
+        touched.append(rows.stop - rows.start if isinstance(rows, slice) else len(rows))
         return gather(self, rows)
 
     sums = []

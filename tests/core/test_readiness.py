@@ -196,7 +196,8 @@ def test_the_backend_meta_lookup_is_that_of_a_plain_dict(
     found = read_backend_meta(plain.engine, P, Selector(indexes=asked), View(expand=expand), MANY, None)
     batch = look(plain.engine, P, asked, expand=expand)
     assert found.columns == batch.backend_meta
-    for name, column in msgspec.json.decode(found.columns, type=dict[str, msgspec.Raw]).items():
+    columns = b"".join(found.columns)
+    for name, column in msgspec.json.decode(columns, type=dict[str, msgspec.Raw]).items():
         expected = plain.column(asked, name)
         assert bytes(column) == (_expanded(expected, len(asked)) if expand else expected)
 

@@ -74,7 +74,7 @@ def test_a_change_of_one_partition_leaves_the_revision_of_another() -> None:
 
 def cells(engine: Engine, indexes: list[int]) -> dict[str, list[object]]:
     found = read_backend_meta(engine, P, Selector(indexes=indexes), View(expand=True), MANY, None)
-    return json.loads(found.columns)  # type: ignore[no-any-return]
+    return json.loads(b"".join(found.columns))  # type: ignore[no-any-return]
 
 
 def test_a_row_that_loses_a_cell_because_its_field_is_forgotten_has_changed() -> None:

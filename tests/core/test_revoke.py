@@ -50,8 +50,9 @@ def rows_of(answer: Claimed | NotClaimed) -> list[int]:
 def members(engine: Engine) -> dict[str, Any]:
     """Batch meta of all rows, without what says how ready they are."""
     batch = look(engine, P, expand=True)
-    names = ("keys", "group_ids", "field_schema", "custom_meta", "backend_meta")
-    return {name: json.loads(getattr(batch, name)) for name in names}
+    names = ("keys", "group_ids", "field_schema", "custom_meta")
+    found = {name: json.loads(getattr(batch, name)) for name in names}
+    return found | {"backend_meta": json.loads(b"".join(batch.backend_meta or []))}
 
 
 def test_only_readiness_falls() -> None:

@@ -38,7 +38,7 @@ def dump(value: Any, *without: str) -> Any:
         names = getattr(value, "__slots__", None) or vars(value)
         skipped = (NOT_STATE if isinstance(value, Engine | Held) else DERIVED).union(without)
         return [(name, dump(getattr(value, name), *without)) for name in sorted(names) if name not in skipped]
-    return value
+    return bytes(value) if isinstance(value, bytearray) else value
 
 
 def check(service: Service, plain: Model) -> None:
