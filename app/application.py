@@ -21,12 +21,15 @@ from core.executor import Executor
 from core.journal.contract import Durability
 from core.samplers import Sampler
 
+from .checkpoints import Checkpoints
+from .compaction import Compaction
 from .contract import Operation
 from .errors import on_bug, on_http_exception
 from .guard import Guard
 from .incoming import Edge
 from .openapi import document
 from .routes import ALL
+from .saving import Saving
 from .settings import Settings
 from .version import VERSION
 
@@ -141,6 +144,10 @@ def new_edge(
     durability: Durability,
     started_at: float,
     samplers: Mapping[str, type[Sampler]] | None = None,
+    compaction: Compaction | None = None,
 ) -> Edge:
-    """What routes share; the boot id tells this start's ETags from another's."""
-    return Edge(executor, settings, device, durability, secrets.token_hex(4), started_at, samplers or {})
+    """What routes share; the boot id tells this start's ETags from another's. `compaction` makes the checkpoints."""
+    beside = "data/journal" if compaction is None else str(compaction.folder)
+    kept = Checkpoints(Path(settings.checkpoints or f"{beside}.checkpoints"), settings.min_free_bytes)
+    saving = Saving(kept, executor, compaction)
+    return Edge(executor, settings, device, durability, secrets.token_hex(4), started_at, saving, samplers or {})

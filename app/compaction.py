@@ -1,4 +1,4 @@
-"""Has snapshots made by a process of its own (app/compact.py) whenever a part of the journal is closed."""
+"""Has snapshots, and checkpoints, made by a process of its own (app/compact.py) from closed parts of the journal."""
 
 import asyncio
 import logging
@@ -7,7 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from subprocess import PIPE, Popen
 
-from core.journal import EntryId
+from core.errors import JournalUnavailable
+from core.journal import BEFORE_FIRST, EntryId
+
+from .checkpoints import Checkpoints, Order
 
 ROOT = Path(__file__).resolve().parent.parent
 _log = logging.getLogger("batchmeta")
@@ -17,35 +20,49 @@ class Compaction:
     """On the loop, one at a time; `on_done` is called after each. What fails is tried again at the next close."""
 
     def __init__(self, folder: Path, on_done: Callable[[], None]) -> None:
-        self._folder, self._on_done = folder, on_done
-        self._until: EntryId | None = None
-        self._task: asyncio.Task[None] | None = None
+        self.folder, self._on_done = folder, on_done
+        self._until = self._done = BEFORE_FIRST
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, until: EntryId) -> None:
         """A part of the journal that ends with this entry is closed."""
         self._until = until
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
+        task = asyncio.get_running_loop().create_task(self._run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def checkpoint(self, until: EntryId, into: Checkpoints, order: Order) -> None:
+        """Make a checkpoint of the state after this closed entry. Raises JournalUnavailable."""
+        key = () if order.key is None else (order.key,)
+        async with self._turn:
+            failure = await self._make(until, str(into.path), str(into.floor_bytes), order.name, order.created_at, *key)
+        if failure is not None:
+            raise JournalUnavailable(f"no checkpoint was made: {failure}")
 
     async def end(self) -> None:
-        """The service stops: a snapshot on its way is given up."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        """The service stops: what is on its way is given up."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _run(self) -> None:
-        while self._until is not None:
-            until, self._until = self._until, None
-            command = (sys.executable, "-m", "app.compact", str(self._folder), str(until))
-            try:
-                failure = await _ended(await asyncio.to_thread(_started, command))
-            except OSError as error:
-                failure = str(error)
-            if failure is None:
-                self._on_done()
-            else:
-                _log.warning("no snapshot was made: %s", failure)
-        self._task = None
+        async with self._turn:
+            failure = await self._make(self._until) if self._done < self._until else None
+        if failure is not None:
+            _log.warning("no snapshot was made: %s", failure)
+
+    async def _make(self, until: EntryId, *checkpoint: str) -> str | None:
+        """None, or what went wrong."""
+        command = (sys.executable, "-m", "app.compact", str(self.folder), str(until), *checkpoint)
+        try:
+            failure = await _ended(await asyncio.to_thread(_started, command))
+        except OSError as error:
+            failure = str(error)
+        if failure is None:
+            self._done = max(self._done, until)
+            self._on_done()
+        return failure
 
 
 def _started(command: tuple[str, ...]) -> "Popen[bytes]":

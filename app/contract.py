@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from batchmeta.wire.requests import Request as WireRequest
-from core.errors import Refused
+from core.errors import EpochMismatch, Refused
 from core.intake import check_name
 
 from . import keys
@@ -79,6 +79,7 @@ class Endpoint:
         for name, value in call.path_params.items():
             check_name(value, f"path.{name}")
         _check_accept(call.header("accept"))
+        call.epoch = _epoch(call)
         if self._changes:
             key = call.header("idempotency-key")
             call.key = None if key is None else keys.checked(key)
@@ -122,6 +123,18 @@ class Routes:
             return function
 
         return register
+
+
+def _epoch(call: Incoming) -> int | None:
+    """What X-Epoch asks for; it is looked at again where the call is answered. Raises EpochMismatch."""
+    given = call.header("x-epoch")
+    if given is None or not call.scope["path"].startswith("/v1/"):
+        return None
+    if not re.fullmatch(r"[0-9]{1,19}", given):
+        raise invalid("header.X-Epoch", "must be the whole number that a reply's X-Epoch gave")
+    if int(given) != call.edge.executor.reading.epoch:
+        raise EpochMismatch
+    return int(given)
 
 
 def _dedent(text: str) -> str:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect
@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope
 from core.engine import Engine
 from core.errors import TooManyWaiting
 from core.events import Kept
-from core.executor import Executor
+from core.executor import Executor, Terms
 from core.idempotency import Keyed
 from core.parked import Parked
 from core.samplers import Sampler
@@ -23,6 +23,9 @@ from core.samplers import Sampler
 from .errors import EdgeRefused
 from .keys import keyed
 from .settings import Settings
+
+if TYPE_CHECKING:
+    from .saving import Saving
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -67,7 +70,7 @@ class Reply:
 
 @dataclass(slots=True)
 class Edge:
-    """What all routes share: the executor, the settings, this boot's id, the operator's samplers, who is waiting."""
+    """What all routes share: the executor, the settings, this boot's id, checkpoints, samplers, who waits."""
 
     executor: Executor
     settings: Settings
@@ -75,6 +78,7 @@ class Edge:
     durability: Literal["memory", "wal", "replicated"]
     boot: str
     started_at: float
+    saving: "Saving"
     samplers: Mapping[str, type[Sampler]] = field(default_factory=dict)
     waiting: dict[str, int] = field(default_factory=dict)
     # One thread: each more is one more that the loop waits for when it wants the interpreter.
@@ -82,14 +86,18 @@ class Edge:
 
 
 class Incoming:
-    """A request on its way to the engine. `key`: the Idempotency-Key of a call that changes something."""
+    """A request on its way to the engine. `key`: the Idempotency-Key of a call that changes something.
 
-    __slots__ = ("_keyed", "_receive", "edge", "key", "scope")
+    `epoch`: the only one in which it is to be answered.
+    """
+
+    __slots__ = ("_keyed", "_receive", "edge", "epoch", "key", "scope")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.scope, self._receive = scope, receive
         self.edge: Edge = scope["app"].state.edge
         self.key: str | None = None
+        self.epoch: int | None = None
         self._keyed: Keyed | None = None
 
     @property
@@ -174,6 +182,17 @@ class Incoming:
         if self.key is not None:
             self._keyed = keyed(self.key, self.method, self.scope["path"], self.scope["query_string"], body)
 
+    async def kept(self) -> Reply | None:
+        """The reply to this key, where the call was made before; for calls whose work is not the engine's."""
+        if self._keyed is None:
+            return None
+        found = await self._submit(lambda _: None, lambda _: Reply(204, b"", keep=False))
+        return found if found.replayed else None
+
+    async def keeping(self, reply: Reply) -> Reply:
+        """The reply, kept for this key."""
+        return reply if self._keyed is None else await self._submit(lambda _: None, lambda _: reply)
+
     def engine(
         self, operation: Callable[Concatenate[Engine, P], R], render: Callable[[R], Reply],
         *args: P.args, **kwargs: P.kwargs,
@@ -185,9 +204,10 @@ class Incoming:
         self, operation: Callable[Concatenate[Engine, P], R | Parked[R]], render: Callable[[R], Reply],
         *args: P.args, **kwargs: P.kwargs,
     ) -> "asyncio.Future[Reply]":  # fmt: skip
-        if self._keyed is None:
+        if self._keyed is None and self.epoch is None:
             return self.edge.executor.submit(operation, render, *args, **kwargs)
-        return self.edge.executor.submit_keyed(self._keyed, _replayed, operation, render, *args, **kwargs)
+        terms = Terms(self.epoch, self._keyed, _replayed)
+        return self.edge.executor.submit_on(terms, operation, render, *args, **kwargs)
 
     async def waiting_engine(
         self, operation: Callable[Concatenate[Engine, P], R | Parked[R]], render: Callable[[R], Reply],

@@ -39,6 +39,15 @@ _PATH_PARAMETERS = {
     "worker": ("Name of a worker, as its claims give it", "actor-0"),
 }
 
+_CHECKPOINT = {
+    "name": "name", "in": "path", "required": True, "description": "Name of a checkpoint",
+    "schema": {"type": "string", "maxLength": 100, "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$"}, "example": "step-40",
+}  # fmt: skip
+_EPOCH = {
+    "name": "X-Epoch", "in": "header", "required": False,
+    "description": "As an earlier reply gave it: the call is refused once the state went back to a checkpoint since",
+    "schema": {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}, "example": 1,
+}  # fmt: skip
 _KEY = {
     "name": keys.NAME, "in": "header", "required": False,
     "description": "Made anew for each call and sent again with it: the change is made once, its reply comes again",
@@ -96,11 +105,12 @@ def _path_parameters(path: str) -> list[dict[str, Any]]:
         "maxLength": 200,
         "pattern": r"^(?!\.\.?$)[^\x00-\x1f\x7f-\x9f/\\]+$",
     }
-    return [
+    named = [
         {"name": name, "in": "path", "required": True, "description": text, "schema": name_schema, "example": example}
         for name, (text, example) in _PATH_PARAMETERS.items()
         if f"{{{name}}}" in path
     ]
+    return [*named, *([_CHECKPOINT] if "{name}" in path else [])]
 
 
 def _query_parameters(op: Operation, components: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -120,7 +130,8 @@ def _not_null(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _header_parameters(op: Operation) -> list[dict[str, Any]]:
-    return [*_etag_parameters(op), *([_KEY] if op.changes else [])]
+    epoch = [_EPOCH] if op.path.startswith("/v1/") else []
+    return [*_etag_parameters(op), *epoch, *([_KEY] if op.changes else [])]
 
 
 def _etag_parameters(op: Operation) -> list[dict[str, Any]]:
@@ -155,6 +166,7 @@ def _replies(op: Operation, by_type: Mapping[type, Any]) -> dict[str, Any]:
 def _problems(op: Operation, by_type: Mapping[type, Any]) -> dict[str, Any]:
     codes = {*op.errors, *_ALWAYS, *(_BODY if op.method not in ("GET", "DELETE") else ("body-too-large",))}
     codes |= {*_KEYED} if op.changes else set()
+    codes |= {"epoch-mismatch"} if op.path.startswith("/v1/") else set()
     by_status: dict[int, list[str]] = {}
     for code in sorted(codes):
         by_status.setdefault(PROBLEMS[code].status, []).append(code)

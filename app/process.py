@@ -11,12 +11,15 @@ import uvicorn
 
 from core.device import DeviceUnavailable, choose
 from core.engine import Engine
+from core.errors import Refused
 from core.executor import Executor
 from core.journal import FileJournal, Journal, journal_from_url
 from core.journal.errors import JournalError
+from core.replay import begin_with
 
 from . import memory, scheduling
 from .application import build, new_edge
+from .checkpoints import read
 from .compaction import Compaction
 from .own_samplers import load
 from .settings import Settings
@@ -57,12 +60,16 @@ def serve(settings: Settings) -> int:
         listener = _listen(settings)
         journal = _journal(settings)
         journal.open()
-    except (DeviceUnavailable, JournalError, OSError, ValueError) as error:
+        if settings.restore:
+            begin_with(journal, read(Path(settings.restore)))
+            _log.info("restored %s", settings.restore)
+    except (DeviceUnavailable, JournalError, Refused, OSError, ValueError) as error:
         raise StartRefused(str(error)) from error
     engine = Engine(time.monotonic, time.time, device, settings.max_cell_bytes)
     executor = Executor(engine, journal, lambda reason: server.fail(reason), lambda until: compaction.begin(until))
     compaction = Compaction(journal.path if isinstance(journal, FileJournal) else Path(), executor.tidy)
-    edge = new_edge(executor, settings, str(device), journal.durability, time.time(), samplers)
+    maker = compaction if isinstance(journal, FileJournal) else None
+    edge = new_edge(executor, settings, str(device), journal.durability, time.time(), samplers, maker)
     app = build(executor, settings, edge, partial(_announce, settings, listener), compaction.end)
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", log_level="warning", access_log=False, server_header=False,

@@ -86,6 +86,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("host", "127.0.0.1", str, "address to listen on; beyond loopback it needs --allow-unauthenticated"),
     Setting("port", "8700", _port, "port to listen on; 0 takes any free one"),
     Setting("journal", "file:data/journal", str, "where changes are kept: file:///folder, file:folder or memory:"),
+    Setting("checkpoints", "", str, "folder of the checkpoints; by default the journal's with .checkpoints at its end"),
+    Setting("restore", "", str, "file of a checkpoint to begin with; the journal's folder must be empty"),
     Setting(
         "min_free_bytes", str(256 * 2**20), _positive, "below this much free disk for the journal, changes get 503"
     ),
@@ -108,6 +110,8 @@ class Settings:
     host: str
     port: int
     journal: str
+    checkpoints: str
+    restore: str
     min_free_bytes: int
     device: str
     max_body_bytes: int

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from . import clearing, handing_out, leaving
+from . import clearing, handing_out, leaving, restoring
 from .cells import CellChecker
 from .clears import Clears
 from .deadlines import Deadlines
@@ -18,6 +18,7 @@ from .events import (
     Allotted,
     AnyEvent,
     BackendMetaSet,
+    Begun,
     Change,
     ClearAborted,
     ClearCommitted,
@@ -32,10 +33,12 @@ from .events import (
     Kept,
     Leased,
     Limited,
+    PartitionDeleted,
     PartitionMade,
     PartitionSet,
     Produced,
     Reset,
+    Restored,
     Revoked,
     Sealed,
     Settled,
@@ -78,6 +81,7 @@ _FOLLOWED = {Leased, Settled, ClearPlanned, ClearCommitted, ClearAborted, Timed,
 class Engine:
     """Partitions, the index and revision counters, replies kept by key, and the changes not yet journaled.
 
+    `epoch` rises with each restore; `history` names this history once a checkpoint was made, and is "" until then.
     `clock` gives monotonic seconds (deadlines), `wall` Unix seconds (created_at), `token` what a lease is proven by;
     `replies` says how many are kept. `has_room`, set from outside, is whether changes are taken.
     """
@@ -104,6 +108,7 @@ class Engine:
         self.next_index = 0
         self.revision = 0
         self.epoch = 1
+        self.history = ""
         self.log: list[Change] = []
         self.changed: set[str] = set()
         self.applying = False
@@ -128,13 +133,14 @@ class Engine:
         partition = self.partitions.get(partition_id)
         return partition.revision if partition else self.deleted.get(partition_id, 0)
 
-    def commit(self, *events: AnyEvent) -> int:
-        """Apply the events of one call as one change, and keep it for the journal. Returns the new revision.
+    def commit(self, *events: AnyEvent, revision: int | None = None) -> int:
+        """Apply the events of one call as one change, and keep it for the journal. Returns the new revision, the next
+        one unless told.
 
         Raises JournalUnavailable, before anything is applied, where the journal is running out of room.
         """
         self._require_room()
-        change = Change(self.revision + 1, list(events))
+        change = Change(self.revision + 1 if revision is None else revision, list(events))
         self.applying = True
         self.apply(change)
         self.applying = False
@@ -179,10 +185,19 @@ class Engine:
         elif isinstance(event, Extended):
             self.partitions[event.partition].revision = self.revision
             self.leases.extend(self.leases.open[event.number], event.length_s, self.clock())
-        else:
+        elif isinstance(event, PartitionDeleted):
             self._delete(event.partition)
+        else:
+            self._turn(event)
         if isinstance(event, Inserted):
             self.next_index = max(self.next_index, event.first + event.count)
+
+    def _turn(self, event: AnyEvent) -> None:
+        """What concerns no partition, but the whole history."""
+        if isinstance(event, Begun):
+            self.history = event.history
+        elif isinstance(event, Restored):
+            restoring.take_over(self, event.image, self.revision)
 
     def _make(self, event: PartitionMade) -> None:
         partition = Partition(event.partition, event.created_at, self.revision, self.device)

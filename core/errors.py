@@ -3,9 +3,10 @@
 Refused                       nothing changed; the caller can do something about it
 ├── Invalid                   DuplicateKeys, DuplicateIndexes, IdempotencyMismatch
 ├── NotFound                  PartitionNotFound, SampleNotFound, KeyNotFound, FieldNotFound, ClaimNotFound,
-│                             ClearNotFound
+│                             ClearNotFound, CheckpointNotFound
 ├── Conflict                  PartitionConflict, PartitionSealed, DtypeConflict, KindConflict, GroupConflict,
-│                             SampleClearing, LeaseLost, ClearClosed, IdempotencyInFlight
+│                             SampleClearing, LeaseLost, ClearClosed, IdempotencyInFlight, EpochMismatch,
+│                             CheckpointExists, CheckpointCorrupt
 ├── Gone                      PartitionCleared, SampleCleared, Compacted
 ├── PreconditionFailed
 ├── TooMany                   TooManySamples, TooManyWaiting
@@ -107,6 +108,12 @@ class ClearNotFound(NotFound):
     code = "clear-not-found"
 
 
+class CheckpointNotFound(NotFound):
+    """There is no checkpoint of this name: GET /v1/checkpoints lists them."""
+
+    code = "checkpoint-not-found"
+
+
 class Conflict(Refused):
     """The call contradicts what is there."""
 
@@ -163,6 +170,24 @@ class IdempotencyInFlight(Conflict):
     """A call with this Idempotency-Key is on its way, or has taken this one's place: send it again for its reply."""
 
     code = "idempotency-in-flight"
+
+
+class EpochMismatch(Conflict):
+    """The state went back to a checkpoint since you began: drop what you hold, look at X-Epoch, and begin anew."""
+
+    code = "epoch-mismatch"
+
+
+class CheckpointExists(Conflict):
+    """There is a checkpoint of this name already, and it stays as it is: choose another name."""
+
+    code = "checkpoint-exists"
+
+
+class CheckpointCorrupt(Conflict):
+    """The checkpoint's file is damaged or of something else, and nothing was changed: restore another one."""
+
+    code = "checkpoint-corrupt"
 
 
 class Gone(Refused):

@@ -212,6 +212,18 @@ class Allotted(Event, frozen=True):
     shares: list[bytes]
 
 
+class Begun(Event, frozen=True):
+    """From here on this history has a name, by which its checkpoints know it again. Of no partition."""
+
+    history: str
+
+
+class Restored(Event, frozen=True):
+    """The state is that of an image again; what must never go back goes on (core/restoring.py). Of no partition."""
+
+    image: bytes
+
+
 AnyEvent = (
     PartitionMade
     | PartitionSet
@@ -236,6 +248,8 @@ AnyEvent = (
     | Timed
     | Expired
     | Allotted
+    | Begun
+    | Restored
 )
 
 

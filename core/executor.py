@@ -13,12 +13,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import msgspec
 
 from .engine import Engine
-from .errors import IdempotencyInFlight, JournalUnavailable, NotReady, Overloaded, Refused
+from .errors import EpochMismatch, IdempotencyInFlight, JournalUnavailable, NotReady, Overloaded, Refused
 from .events import Kept
 from .idempotency import Keepable, Keyed, kept
 from .journal.contract import BEFORE_FIRST, Appended, EntryId, Journal, Outcome
@@ -48,6 +48,18 @@ class Broken(Exception):
     """Memory and journal may differ: the process must end and replay."""
 
 
+@dataclass(frozen=True, slots=True)
+class Terms(Generic[K]):
+    """On what a caller's request is taken: in this epoch alone, and once under this key.
+
+    `again`: the reply to a key, from what was kept of the first.
+    """
+
+    epoch: int | None
+    keyed: Keyed | None
+    again: Callable[[Kept], K]
+
+
 @dataclass(eq=False, slots=True)
 class Call:
     """One caller's request on its way: what to run, how to render its result, whom to tell."""
@@ -56,6 +68,7 @@ class Call:
     render: Callable[[Any], Any]
     future: "asyncio.Future[Any]"
     keyed: Keyed | None
+    epoch: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +101,11 @@ class Executor:
         self._lot: ParkingLot[Call] = ParkingLot()
         self._decided: dict[str, bytes] = {}  # keys of calls whose answer is in this drain, and their digests
         self._answers: list[Answer] = []
+        self._cuts: list[asyncio.Future[EntryId]] = []
         self._inflight: set[asyncio.Future[Any]] = set()
         self._encoder = msgspec.msgpack.Encoder()
         self._last = self._closed = BEFORE_FIRST
+        self._epoch = engine.epoch
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._running = True
@@ -109,36 +124,39 @@ class Executor:
         *args: P.args, **kwargs: P.kwargs,
     ) -> "asyncio.Future[T]":  # fmt: skip
         """Queue `operation`; the future gets `render(result)`, or the Refused that it raised."""
-        return self._queue(lambda engine: operation(engine, *args, **kwargs), render)
+        return self._queue(lambda engine: operation(engine, *args, **kwargs), render, _NO_TERMS)
 
-    def submit_keyed(
-        self, keyed: Keyed, again: Callable[[Kept], K],
+    def submit_on(
+        self, terms: Terms[K],
         operation: Callable[Concatenate[Engine, P], R | Parked[R]], render: Callable[[R], K],
         *args: P.args, **kwargs: P.kwargs,
     ) -> "asyncio.Future[K]":  # fmt: skip
-        """As `submit`, for a call with a key: sent again, the future gets `again` of the reply that was kept.
+        """As `submit`, for a call with terms: its key sent again, the future gets `again` of the reply that was kept.
 
-        The future's Refused may be IdempotencyMismatch or IdempotencyInFlight too.
+        The future's Refused may be EpochMismatch, IdempotencyMismatch or IdempotencyInFlight too.
         """
-        return self._queue(lambda engine: operation(engine, *args, **kwargs), render, keyed, again)
+        return self._queue(lambda engine: operation(engine, *args, **kwargs), render, terms)
 
     def _queue(
-        self,
-        run: Callable[[Engine], object],
-        render: Callable[[Any], Any],
-        keyed: Keyed | None = None,
-        again: Callable[[Kept], object] = lambda kept: kept,
+        self, run: Callable[[Engine], object], render: Callable[[Any], Any], terms: Terms[Any]
     ) -> "asyncio.Future[Any]":
         if self.reading.reason is not None:
             raise NotReady(f"the service is not ready: {self.reading.reason}")
         if self._inbox.qsize() > MAX_QUEUED:
             raise Overloaded
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        call = Call(run, render, future, keyed)
-        look = partial(self._answer, call, run) if keyed is None else partial(self._begin, call, keyed, again)
-        self._inbox.put(look)
+        call = Call(run, render, future, terms.keyed, terms.epoch)
+        self._inbox.put(partial(self._begin, call, terms.again))
         self._inflight.add(future)
         future.add_done_callback(partial(self._left, call))
+        return future
+
+    def cut(self) -> "asyncio.Future[EntryId]":
+        """The last entry of a part of the journal that holds all that was answered before, and is closed."""
+        future: asyncio.Future[EntryId] = asyncio.get_running_loop().create_future()
+        self._inbox.put(partial(self._cuts.append, future))
+        self._inflight.add(future)
+        future.add_done_callback(self._inflight.discard)
         return future
 
     async def call(
@@ -191,6 +209,7 @@ class Executor:
     def _replay(self) -> None:
         self._closed, self._last = replay(self._engine, self._journal)
         due.begin_anew(self._engine)
+        self._epoch = self._engine.epoch
         self._look_for_closed()
         self._read(None)
 
@@ -210,6 +229,7 @@ class Executor:
             self._answer(call, partial(_retry, parked, True))
             self._wake()
         self._commit()
+        self._cut()
         self._deliver()
 
     def _first_job(self) -> Callable[[], object]:
@@ -223,10 +243,16 @@ class Executor:
         except queue.Empty:
             return _nothing
 
-    def _begin(self, call: Call, keyed: Keyed, again: Callable[[Kept], object]) -> None:
-        """A call with a key comes in: it is answered from what was kept, takes the place of one that waits, or runs."""
-        if call.future.cancelled():
-            return
+    def _begin(self, call: Call, again: Callable[[Kept], object]) -> None:
+        """A call comes in: it is refused, answered from what was kept, takes the place of one that waits, or runs."""
+        if call.epoch is not None and call.epoch != self._engine.epoch:
+            self._answers.append((call.future, EpochMismatch()))
+        elif call.keyed is None:
+            self._answer(call, call.run)
+        elif not call.future.cancelled():
+            self._begin_keyed(call, call.keyed, again)
+
+    def _begin_keyed(self, call: Call, keyed: Keyed, again: Callable[[Kept], object]) -> None:
         try:
             known = self._known(keyed)
         except Refused as error:
@@ -286,6 +312,9 @@ class Executor:
 
     def _wake(self) -> None:
         changed = self._engine.changed
+        if self._engine.epoch != self._epoch:  # the state went back: who waited asked of another
+            self._epoch = self._engine.epoch
+            self._send_away(EpochMismatch)
         if not self._lot:
             changed.clear()
         while changed:
@@ -313,6 +342,12 @@ class Executor:
         for entry in self._journal.read(self._last):
             return Appended(appended.outcome, entry.id), entry.payload == payload
         return appended, False
+
+    def _cut(self) -> None:
+        if self._cuts:
+            self._closed = self._journal.cut()
+            self._answers += [(future, self._closed) for future in self._cuts]
+            self._cuts.clear()
 
     def _look_for_closed(self) -> None:
         closed = self._journal.closed()
@@ -343,9 +378,12 @@ class Executor:
 
     def _turn_away(self) -> None:
         self._stopping = True
+        self._send_away(partial(NotReady, STOPPING))
+
+    def _send_away(self, reason: Callable[[], Refused]) -> None:
         for call in self._lot.all():
             self._lot.leave(call)
-            self._answers.append((call.future, NotReady(STOPPING)))
+            self._answers.append((call.future, reason()))
 
     def _end(self) -> None:
         self._running = False
@@ -358,6 +396,9 @@ class Executor:
     def _read(self, reason: str | None) -> None:
         engine = self._engine
         self.reading = Reading(reason, engine.revision, engine.epoch, len(engine.partitions), len(self._lot))
+
+
+_NO_TERMS: Terms[Any] = Terms(None, None, lambda kept: kept)
 
 
 def _same(result: object) -> object:

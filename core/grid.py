@@ -168,12 +168,12 @@ class Grid:
         cells = count_bits(self.status.gather(rows))
         self.hidden[: len(cells)] += step * cells
 
-    def revoke(self, rows: Ints, fields: Iterable[Field]) -> None:
+    def revoke(self, rows: Ints, fields: Iterable[Field], revision: int) -> None:
         """The cells of these fields are not ready any more; the rows still have them."""
         before = self.status.gather(rows)
         cells = before & self.mask(fields)
         self.revoked.begin(self.status.device, self.capacity, self.status.width * WORD)
-        self.revoked.add(rows, cells)
+        self.revoked.add(rows, cells, revision)
         self.status.write(rows, before & ~cells)
         self.produced -= count_bits(cells)
 

@@ -5,7 +5,7 @@ written once and referred to, so that it is one thing again; equal cells are one
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -14,7 +14,6 @@ import torch
 from .arena import Arena
 from .clears import Clear, Clears
 from .deadlines import Deadlines
-from .engine import Engine
 from .events import Declared, Kept, Limits, Settings, Terms
 from .fields import CellColumn, Field
 from .filtered import FilteredSupplies
@@ -33,7 +32,10 @@ from .status import StatusWords, status_words
 from .tasks import Task
 from .ttl import TimedBatch, Ttls
 
-STATE: Final = ("partitions", "deleted", "leases", "clears", "replies", "next_index", "revision", "epoch")
+if TYPE_CHECKING:
+    from .engine import Engine
+
+STATE: Final = ("partitions", "deleted", "leases", "clears", "replies", "next_index", "revision", "epoch", "history")
 """What of an engine is state; the rest is what it was made with, memory of forms, and changes on their way."""
 
 _STRUCTS: Final = {kind.__name__: kind for kind in (Declared, Kept, Limits, Settings, Terms)}
@@ -58,13 +60,13 @@ _DERIVED: Final[dict[tuple[type, str], Callable[[], object]]] = {
 """What is made anew instead of written."""
 
 
-def image(engine: Engine) -> bytes:
+def image(engine: "Engine") -> bytes:
     """The state between two changes, as bytes; the same state gives the same bytes."""
     writing = _Writing()
     return msgspec.msgpack.encode([writing.node(getattr(engine, name)) for name in STATE])
 
 
-def restore(engine: Engine, data: bytes) -> None:
+def restore(engine: "Engine", data: bytes) -> None:
     """Make a new engine's state that of an image; its deadlines are still to be set (core.operations.due).
 
     Raises ValueError for bytes that are no image of this version.
@@ -75,7 +77,7 @@ def restore(engine: Engine, data: bytes) -> None:
         raise ValueError(f"an image has {len(STATE)} parts, these bytes {len(nodes)}")
     for name, node in zip(STATE, nodes, strict=True):
         setattr(engine, name, reading.value(node))
-    for lease in engine.leases.open.values():
+    for lease in (*engine.leases.open.values(), *engine.leases.closed.values()):
         lease.began = engine.clock()
 
 

@@ -208,7 +208,7 @@ class Partition:
         """Cells are not ready any more; leases of their rows stay."""
         rows = self._touch(event.indexes)
         fields = [self.fields[name] for name in event.fields]
-        self.grid.revoke(rows, fields)
+        self.grid.revoke(rows, fields, self.revision)
         for supply in self.supplies.values():
             if supply.bit_set & bit_set(fields):
                 supply.discard(rows)

@@ -122,10 +122,19 @@ class Past:
         self.born = 0
         self.replaced.floor = self.left.floor = revision
 
+    def start_over(self, revision: int) -> None:
+        """All may be another at this revision: nothing that was before can be told."""
+        self.had_another(revision)
+        self.changed_at = self.changed_before = revision
+        self.memo = None
+
     def can_tell(self, revision: int, with_metas: bool) -> bool:
-        """Whether all that happened after this revision is known; `with_metas`: the replaced metas too."""
+        """Whether all that happened after this revision is known; `with_metas`: the replaced metas too.
+
+        Who begins at 0 has no copy, so of nothing that left need be told.
+        """
         floor = max(self.left.floor, self.replaced.floor if with_metas else 0)
-        return revision >= floor or revision < self.born
+        return revision >= floor or revision < self.born or not revision
 
     def touch(self, revision: int) -> None:
         """A row changes, comes or leaves at this revision."""

@@ -1,11 +1,26 @@
 """From a journal to a state: what a start, a check of a data folder and the maker of snapshots share."""
 
+import time
+
 import msgspec
 
 from .engine import Engine
 from .events import Change
 from .image import restore
 from .journal.contract import BEFORE_FIRST, EntryId, Journal
+from .operations.checkpoints import Saved
+from .operations.checkpoints import restore as restore_checkpoint
+
+
+def begin_with(journal: Journal, saved: Saved) -> None:
+    """The first entry of a journal that has none: the state of a checkpoint. Raises ValueError for any other."""
+    if journal.durability == "memory":
+        raise ValueError("a checkpoint needs a journal in a folder to begin with; this one is in memory")
+    if journal.snapshot() is not None or next(journal.read(None), None) is not None:
+        raise ValueError("there is a history already: give an empty folder, or start without and restore by name")
+    scratch = Engine(time.monotonic, time.time)
+    restore_checkpoint(scratch, saved, unproduced=False)
+    journal.append(BEFORE_FIRST, msgspec.msgpack.encode(scratch.log))
 
 
 def replay(engine: Engine, journal: Journal) -> tuple[EntryId, EntryId]:

@@ -6,18 +6,22 @@ It holds no words until a partition's first revoke; most never have one.
 import numpy as np
 import torch
 
-from .arrays import Ints, grown
+from .arrays import Flags, Ints, grown
 from .status import WORD, StatusWords, count_bits, status_words
 
 
 class RevokedCells:
-    """Bit words as those of readiness, never set in both; `count` per field bit."""
+    """Bit words as those of readiness, never set in both; `count` per field bit.
 
-    __slots__ = ("count", "words")
+    `at` int64 [rows]: the revision at which a row last lost a cell; it stays when the cell is written again.
+    """
+
+    __slots__ = ("at", "count", "words")
 
     def __init__(self) -> None:
         self.words: StatusWords | None = None
         self.count: Ints = np.zeros(WORD, np.int64)
+        self.at: Ints = np.zeros(0, np.int64)
 
     def begin(self, device: torch.device, rows: int, fields: int) -> None:
         """From here on there may be some."""
@@ -29,9 +33,10 @@ class RevokedCells:
         """int64 [rows, words]: the ready cells (given) and the revoked ones; `ready` itself if none can be."""
         return ready if self.words is None else ready | self.words.gather(rows)
 
-    def add(self, rows: Ints, cells: Ints) -> None:
+    def add(self, rows: Ints, cells: Ints, revision: int) -> None:
         """These cells (words, ready so far) are lost."""
         if self.words is not None:
+            self.at[rows] = revision
             self.words.write(rows, self.words.gather(rows) | cells)
             self.count += count_bits(cells)
 
@@ -50,8 +55,16 @@ class RevokedCells:
         self.count = grown(self.count, max(len(self.count), -(-fields // WORD) * WORD), 0)
         if self.words is not None:
             self.words.reserve(rows, fields)
+            self.at = grown(self.at, rows, 0)
+
+    def since(self, rows: Ints, revision: int) -> Flags:
+        """Which of these rows lost a cell after this revision."""
+        if self.words is None:
+            return np.zeros(len(rows), np.bool_)
+        return np.asarray(self.at[rows] > revision)
 
     def keep(self, rows: Ints, capacity: int) -> None:
         """Only these rows remain."""
         if self.words is not None:
             self.words.keep(rows, capacity)
+            self.at = grown(self.at[rows], capacity, 0)

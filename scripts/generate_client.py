@@ -8,7 +8,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "client" / "src" / "batchmeta"
 WIDTH = 120
-SOURCES = ("partitions", "writing", "reading", "consuming", "claims", "clears")
+SOURCES = ("partitions", "writing", "reading", "consuming", "claims", "clears", "checkpoints")
 HEAD = '''"""`Client`: every call of `AsyncClient`, blocking.
 
 Written by scripts/generate_client.py, hence its length. Change aio/ instead and run that again.

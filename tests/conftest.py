@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,8 @@ class ServerProcess:
     """A `python -m app` of our own. `url` once it is up; `stop` and `kill` end it."""
 
     def __init__(self, *arguments: str, cwd: Path = ROOT, env: dict[str, str] | None = None, port: int = 0) -> None:
+        if "memory:" in arguments and "--checkpoints" not in arguments:
+            arguments += ("--checkpoints", tempfile.mkdtemp())
         command = [sys.executable, "-m", "app", "--port", str(port), *arguments]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
         self.process = subprocess.Popen(

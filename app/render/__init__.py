@@ -3,6 +3,7 @@ before the commit. Columns come as JSON bytes and are passed through; only the s
 """
 
 from .batch import inserted, page, tagged_page
+from .checkpoints import checkpoint, checkpoints, deleted_checkpoint, went
 from .claims import acked, claims, dead, extended, released_worker, seen
 from .clears import aborted_clear, clear, clears, committed_clear, planned_clear
 from .partitions import deleted_partition, partition, partitions
@@ -15,6 +16,8 @@ __all__ = [
     "aborted_clear",
     "acked",
     "backend_meta",
+    "checkpoint",
+    "checkpoints",
     "claim",
     "claims",
     "clear",
@@ -22,6 +25,7 @@ __all__ = [
     "committed_clear",
     "consumption",
     "dead",
+    "deleted_checkpoint",
     "deleted_partition",
     "deleted_samples",
     "explained",
@@ -44,4 +48,5 @@ __all__ = [
     "rfc3339",
     "seen",
     "tagged_page",
+    "went",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """The routes, one file per resource, in the order they stand in the docs."""
 
 from ..contract import Routes
-from . import batch_meta, claims, clears, partitions, production, samples, server, tasks
+from . import batch_meta, checkpoints, claims, clears, partitions, production, samples, server, tasks
 
 ALL: tuple[Routes, ...] = (
     server.routes,
@@ -12,4 +12,5 @@ ALL: tuple[Routes, ...] = (
     tasks.routes,
     claims.routes,
     clears.routes,
+    checkpoints.routes,
 )

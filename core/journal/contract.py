@@ -71,8 +71,9 @@ class Journal(Protocol):
     7. `trim(floor)` lets go of entries up to `floor`, as far as is convenient, and of none after it; the last entry's
        id stays known. What was let go may stay readable for a while; a later opening gives either it or EntryUnknown.
     8. `closed` is the last entry of the part that is only read from now on, also by who makes snapshots beside the
-       writer. `snapshot` is the newest state that was saved, and the last entry it knows of; `tidy` lets go of what two
-       snapshots hold already.
+       writer; `cut` makes that the last entry there is, and gives it. `snapshot` is the newest state that was saved,
+       and the last entry it knows of; `tidy` lets go of what two snapshots hold already. A journal that nobody reads
+       beside its writer has no closed part: BEFORE_FIRST.
     9. `has_room` is a cheap look: whether appends are likely to go well for some time.
     """
 
@@ -87,6 +88,8 @@ class Journal(Protocol):
     def trim(self, floor: EntryId) -> None: ...
 
     def closed(self) -> EntryId: ...
+
+    def cut(self) -> EntryId: ...
 
     def snapshot(self) -> tuple[EntryId, bytes] | None: ...
 

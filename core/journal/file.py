@@ -156,6 +156,16 @@ class FileJournal:
     def closed(self) -> EntryId:
         return self._closed
 
+    def cut(self) -> EntryId:
+        if self._trouble:
+            raise JournalUnavailable(self._trouble)
+        if self._end > SEGMENT_HEADER_BYTES:
+            self._trouble = f"the journal in {self._folder.path} is broken: a cut did not end; start again"
+            with self._folder.guarded():
+                self._rotate()
+            self._trouble = None
+        return self._closed
+
     def snapshot(self) -> tuple[EntryId, bytes] | None:
         with self._folder.guarded():
             return snapshots.newest(self._folder)

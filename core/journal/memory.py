@@ -61,6 +61,9 @@ class MemoryJournal:
     def closed(self) -> EntryId:
         return BEFORE_FIRST
 
+    def cut(self) -> EntryId:
+        return BEFORE_FIRST
+
     def snapshot(self) -> None:
         return None
 

@@ -165,6 +165,20 @@ class JournalContract:
         assert list(journal.read(last)) == []
         assert journal.append(last, b"after").outcome is Outcome.OK
 
+    def test_a_cut_loses_nothing_and_what_it_names_is_closed(self, journal: Journal, tmp_path: Path) -> None:
+        journal.open()
+        assert journal.cut() == journal.closed() == BEFORE_FIRST
+        last = fill(journal, PAYLOADS[:2])
+        cut = journal.cut()
+        assert journal.closed() == cut in (last, BEFORE_FIRST)
+        assert journal.cut() == cut  # nothing came since
+        fill(journal, PAYLOADS[2:], last)
+        assert [entry.payload for entry in journal.read(None)] == PAYLOADS
+        again = self.reopen(journal, tmp_path / "journal")
+        with closing(again):
+            again.open()
+            assert [entry.payload for entry in again.read(None)] == PAYLOADS
+
     def test_a_closed_one_refuses(self, journal: Journal) -> None:
         for _ in range(2):
             with pytest.raises(JournalUnavailable):

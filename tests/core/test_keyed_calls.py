@@ -12,6 +12,7 @@ import pytest
 from core.batch import View
 from core.errors import IdempotencyInFlight, IdempotencyMismatch, NotReady, PartitionCleared, PartitionNotFound
 from core.events import Change, Kept
+from core.executor import Terms
 from core.idempotency import Keyed
 from core.operations.claim import Claimed, Wanted, claim
 from core.operations.partitions import delete_partition
@@ -50,13 +51,13 @@ def again(reply: Kept) -> Answered:
 
 def send(service: Running, keyed: Keyed, operation: Any = add, *args: Any) -> "asyncio.Future[Answered]":
     """Queue a call with a key; by default the insert of one row."""
-    return service.executor.submit_keyed(keyed, again, operation, rendered, *(args or ("p",)))
+    return service.executor.submit_on(Terms(None, keyed, again), operation, rendered, *(args or ("p",)))
 
 
 def send_claim(service: Running, keyed: Keyed, size: int = 1, wait_s: float = 60.0) -> "asyncio.Future[Answered]":
     """Queue a claim that waits."""
     wanted = Wanted("t", ("x",), size, size, wait_s, Sequential(), View())
-    return service.executor.submit_keyed(keyed, again, claim, claimed, "p", wanted)
+    return service.executor.submit_on(Terms(None, keyed, again), claim, claimed, "p", wanted)
 
 
 def said(reply: Answered) -> tuple[int, bytes, str | None]:

@@ -56,6 +56,8 @@ OPERATIONS = {
     "look_at_claims": 1,
     "look_at_clears": 1,
     "restart": 1,
+    "checkpoint": 2,
+    "go_back": 2,
     "put": 1,
     "patch_partition": 1,
     "seal": 1,

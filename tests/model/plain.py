@@ -26,6 +26,7 @@ class Row:
     cells: dict[str, Any] = field(default_factory=dict)
     revoked: set[str] = field(default_factory=set)
     revision: int = field(default=0, compare=False)
+    lost_at: int = field(default=0, compare=False)
 
     def has(self, name: str) -> bool:
         """The field is produced, and was not revoked since."""

@@ -1,11 +1,12 @@
 """Production leases and revoked cells on the plain state, as api.md section 7 tells them."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tests.model.clears import WithClears
 from tests.model.plain import Partition, Row
 from tests.model.said import Chosen, Refusal
+from tests.model.state import State
 
 
 class Model(WithClears):
@@ -18,11 +19,45 @@ class Model(WithClears):
         after = copy.deepcopy(self.state)
         lost = 0
         for row in after.partitions[name].rows.values():
-            cells = {field for field in fields if row.has(field)} if chosen.means(row) else set()
-            row.revoked |= cells
-            lost += len(cells)
+            if chosen.means(row):
+                lost += self._lose(row, fields)
         self._settle(after, name)
         return lost
+
+    def _lose(self, row: Row, fields: Iterable[str]) -> int:
+        """How many of these cells were ready, and are not in the next revision."""
+        cells = {field for field in fields if row.has(field)}
+        row.revoked |= cells
+        row.lost_at = self.revision + 1 if cells else row.lost_at
+        return len(cells)
+
+    def go_back(self, state: State, revision: int, unproduced: bool) -> list[int]:
+        """The state is what it was at `revision`. Indexes of rows whose bytes may be gone."""
+        before, self.state = self.state, copy.deepcopy(state)
+        self.state.next_index = before.next_index
+        self.revision += 1
+        revived: list[Row] = []
+        for name, partition in self.state.partitions.items():
+            partition.revision = partition.made_at = self.revision
+            partition.left.clear()
+            was = before.partitions.get(name, Partition()).rows
+            revived += [
+                row for row in partition.rows.values()
+                if row.index not in was or was[row.index].lost_at > revision
+            ]  # fmt: skip
+        indexes = sorted(row.index for row in revived)
+        if unproduced:
+            for name in self.state.partitions:
+                self._unproduce(name, indexes)
+        self.restart()
+        return indexes
+
+    def _unproduce(self, name: str, indexes: list[int]) -> None:
+        after = copy.deepcopy(self.state)
+        partition = after.partitions[name]
+        for index in partition.rows.keys() & set(indexes):
+            self._lose(partition.rows[index], partition.fields)
+        self._settle(after, name)
 
     def expire(self) -> None:
         """Leases whose time is up end one by one; then, of each partition, all rows that got no field in time."""

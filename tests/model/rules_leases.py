@@ -27,17 +27,17 @@ class Leasing(Machine):
         accept, release = said.accept, list(said.release)
         done = self.both(
             calls.ack(claim_id(lease.number), said),
-            lambda: self.plain.ack(
-                lease.number, said.token, None if accept is None else list(accept), release, dict(said.reject)
+            lambda: (
+                self.plain.ack(
+                    lease.number, said.token, None if accept is None else list(accept), release, dict(said.reject)
+                ),
+                self.plain.revision_of(lease.partition),  # before who waits makes another
             ),
         )
         if done:
-            body, meant = done
+            body, (meant, revision) = done
             assert tuple(body[member] for member in ("accepted", "released", "rejected", "open")) == meant
-            assert (body["partition_id"], body["revision"]) == (
-                lease.partition,
-                self.plain.revision_of(lease.partition),
-            )
+            assert (body["partition_id"], body["revision"]) == (lease.partition, revision)
 
     def extend(self, _: str, data: st.DataObject) -> None:
         lease, length_s = self.some_lease(data), data.draw(st.sampled_from([2.0, 8.0]))

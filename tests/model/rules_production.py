@@ -77,7 +77,7 @@ class Producing(Writing):
         if len(self.followers) < 3:
             begin = partition.made_at
             limit, where = data.draw(st.sampled_from([1, 2, 100])), data.draw(st.none() | draws.wheres)
-            self.followers.append(Follower(name, begin, limit, where, begin - 1))
+            self.followers.append(Follower(name, begin, limit, where, 0))
         follower = data.draw(st.sampled_from(self.followers))
         self._go_on(follower)
         rows = self.plain.state.partitions[follower.name].rows.values()

@@ -19,7 +19,7 @@ from core.arrays import unpack
 from core.engine import Engine
 from core.errors import Refused
 from core.events import Allotted, Change, Kept
-from core.executor import Executor
+from core.executor import Executor, Terms
 from core.idempotency import KeptReplies, Keyed
 from core.journal import EntryId, MemoryJournal
 from tests.core.world import Clock, new_engine
@@ -141,6 +141,10 @@ class Service:
 
         self._run(self.executor.call(move, lambda _: None))
 
+    def work(self, operation: Callable[[Engine], T]) -> T:
+        """In the engine's thread."""
+        return self._run(self.executor.call(operation, lambda found: found))
+
     def changes(self) -> Iterator[Change]:
         """What was journaled since the last time."""
         for entry in self.journal.read(self._read):
@@ -176,7 +180,7 @@ class Direct(Service):
         if key is None or not call.changes:
             return self.executor.submit(call.operation, call.render, *call.arguments)
         keyed = Keyed(key, repr((call.method, call.path, call.body)).encode())
-        return self.executor.submit_keyed(keyed, _again, call.operation, call.render, *call.arguments)
+        return self.executor.submit_on(Terms(None, keyed, _again), call.operation, call.render, *call.arguments)
 
     def look(self, call: Call) -> Any:
         """Nobody else uses the engine now."""

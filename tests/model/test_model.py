@@ -19,6 +19,7 @@ import core.partition
 from tests.core.world import new_engine
 from tests.model.model import MAX_DELETED
 from tests.model.plain import REMEMBERED
+from tests.model.rules_checkpoints import Restoring
 from tests.model.rules_claims import Claiming
 from tests.model.rules_clears import Clearing
 from tests.model.rules_leases import Leasing
@@ -29,7 +30,7 @@ LONG = os.environ.get("TEST_LONG") == "1"
 ON_CPU = new_engine().device.type == "cpu"
 
 
-class EngineAgainstModel(Producing, Clearing, Claiming, Leasing):
+class EngineAgainstModel(Producing, Clearing, Claiming, Leasing, Restoring):
     """Every rule; calls are core's operations."""
 
     form = Direct

@@ -22,8 +22,8 @@ T = TypeVar("T")
 class BlockingBase:
     """The service for code that does not await: notebooks, DataLoader workers, scripts. Safe to use from threads.
 
-    `timeout`, `retries`, `transport` and errors are those of AsyncClient. Works where an event loop already runs
-    (and blocks that loop meanwhile). After a fork the child opens connections and a thread of its own.
+    `timeout`, `retries`, `transport`, `pin_epoch` and errors are those of AsyncClient. Works where an event loop
+    already runs (and blocks that loop meanwhile). After a fork the child opens connections and a thread of its own.
     """
 
     def __init__(
@@ -33,8 +33,9 @@ class BlockingBase:
         timeout: float = 30.0,
         retries: Retries = DEFAULT,
         transport: httpx.AsyncBaseTransport | None = None,
+        pin_epoch: bool = False,
     ) -> None:
-        self._aio = AsyncClient(base_url, timeout=timeout, retries=retries, transport=transport)
+        self._aio = AsyncClient(base_url, timeout=timeout, retries=retries, transport=transport, pin_epoch=pin_epoch)
         # By process, because a lock that another thread held at a fork is held for ever in the child.
         self._threads: dict[int, LoopThread] = {}
         # Also at the end of the process and when nobody holds the client any more: a notebook seldom closes.
@@ -46,6 +47,10 @@ class BlockingBase:
         A call after it is a RuntimeError.
         """
         self._finalizer()
+
+    def new_epoch(self) -> None:
+        """After EpochMismatch: with `pin_epoch`, this client goes on in the epoch that its next call finds."""
+        self._aio.new_epoch()
 
     def claims(
         self,

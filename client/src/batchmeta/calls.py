@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast, overload
 from urllib.parse import quote, urlencode
 from uuid import uuid4
@@ -20,6 +20,7 @@ class Call:
 
     `wait_s` is how many seconds the service may take on purpose, on top of the timeout. `resend`: it may be sent again
     when no answer came.
+    `is_pinned`: refused in another epoch than the client's, where that has one.
     """
 
     method: str
@@ -29,6 +30,11 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict)
     wait_s: float = 0.0
     resend: bool = True
+    is_pinned: bool = True
+
+    def in_any_epoch(self) -> "Call":
+        """The same call, for whichever epoch it meets."""
+        return replace(self, is_pinned=False)
 
 
 def change(

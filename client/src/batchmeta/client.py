@@ -593,3 +593,36 @@ class Client(BlockingBase):
         Raises ClearNotFound.
         """
         return self._run(self._aio.seen_clear(clear_id))
+
+    def create_checkpoint(self, name: str, *, idempotency_key: str | None = None) -> replies.Checkpoint:
+        """Save the state; the service goes on meanwhile. `name`: A-Z, a-z, 0-9, and from the second on . _ -
+
+        Raises CheckpointExists, InvalidRequest, JournalUnavailable (retried).
+        """
+        return self._run(self._aio.create_checkpoint(name, idempotency_key=idempotency_key))
+
+    def checkpoints(self) -> list[replies.Checkpoint]:
+        """All checkpoints, in the order they were made."""
+        return self._run(self._aio.checkpoints())
+
+    def checkpoint(self, name: str) -> replies.Checkpoint:
+        """One checkpoint. Raises CheckpointNotFound."""
+        return self._run(self._aio.checkpoint(name))
+
+    def delete_checkpoint(self, name: str, *, idempotency_key: str | None = None) -> None:
+        """Delete its file; the state stays as it is. Raises CheckpointNotFound."""
+        return self._run(self._aio.delete_checkpoint(name, idempotency_key=idempotency_key))
+
+    def restore_checkpoint(
+        self,
+        name: str,
+        *,
+        revived: Literal["as_is", "unproduced"] | None = None,
+        idempotency_key: str | None = None,
+    ) -> replies.Restored:
+        """Go back to a checkpoint: a new epoch begins, and who waits or is pinned to another is EpochMismatch.
+
+        `revived="unproduced"`: rows that were cleared, clearing or revoked since, whose bytes may be gone, are not
+        ready in any field. This client goes on in the new epoch. Raises CheckpointNotFound, CheckpointCorrupt.
+        """
+        return self._run(self._aio.restore_checkpoint(name, revived=revived, idempotency_key=idempotency_key))

@@ -26,12 +26,17 @@ _problem = msgspec.json.Decoder(replies.Problem)
 
 @dataclass(slots=True)
 class Connection:
-    """The way to one service. `timeout_s`: seconds without progress after which a call is given up."""
+    """The way to one service. `timeout_s`: seconds without progress after which a call is given up.
+
+    `pin_epoch`: from the first answer on, calls are for that epoch alone.
+    """
 
     base_url: str
     timeout_s: float
     retries: Retries
     transport: httpx.AsyncBaseTransport | None = None
+    pin_epoch: bool = False
+    _epoch: str | None = None
     _opened: dict[int, httpx.AsyncBaseTransport] = field(default_factory=dict)
     _closed: bool = False
 
@@ -59,6 +64,10 @@ class Connection:
             await retries.sleep(pause)
         raise AssertionError("count() does not end")
 
+    def new_epoch(self) -> None:
+        """The next answer's epoch is the one."""
+        self._epoch = None
+
     async def close(self) -> None:
         """Close what this process opened. A call after it is a RuntimeError."""
         self._closed = True
@@ -77,12 +86,16 @@ class Connection:
             raise ConnectionLost(f"{call.method} {call.path}: {type(error).__name__} {error}".rstrip()) from error
         if answer.status_code >= 300:
             raise problem_of(answer)
+        if self.pin_epoch and self._epoch is None and call.is_pinned:
+            self._epoch = answer.headers.get("X-Epoch")
         return answer
 
     def _request(self, call: Call) -> httpx.Request:
         headers = {**_HEADERS, **call.headers}
         if call.body is not None:
             headers["Content-Type"] = "application/json"
+        if self._epoch is not None and call.is_pinned:
+            headers["X-Epoch"] = self._epoch
         url = self.base_url + call.path + (f"?{call.query}" if call.query else "")
         timeout = httpx.Timeout(self.timeout_s, read=self.timeout_s + call.wait_s)
         return httpx.Request(
@@ -108,6 +121,10 @@ class Patient:
     async def send(self, call: Call) -> httpx.Response:
         """As Connection.send."""
         return await self.connection.send(call, self.connection.retries.patient())
+
+    def new_epoch(self) -> None:
+        """As Connection.new_epoch."""
+        self.connection.new_epoch()
 
 
 def fastest_transport() -> httpx.AsyncBaseTransport:

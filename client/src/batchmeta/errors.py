@@ -18,6 +18,9 @@ __all__ = [
     "BadRequest",
     "BatchmetaError",
     "BodyTooLarge",
+    "CheckpointCorrupt",
+    "CheckpointExists",
+    "CheckpointNotFound",
     "ClaimNotFound",
     "ClearClosed",
     "ClearNotFound",
@@ -26,6 +29,7 @@ __all__ = [
     "DtypeConflict",
     "DuplicateIndexes",
     "DuplicateKeys",
+    "EpochMismatch",
     "FieldNotFound",
     "Forbidden",
     "GroupConflict",
@@ -166,6 +170,30 @@ class ClearNotFound(Problem):
     """404: there is no such clear, or it was closed long ago."""
 
     code = "clear-not-found"
+
+
+class CheckpointNotFound(Problem):
+    """404: there is no checkpoint of this name."""
+
+    code = "checkpoint-not-found"
+
+
+class CheckpointExists(Problem):
+    """409: a checkpoint of this name is there, and stays as it is."""
+
+    code = "checkpoint-exists"
+
+
+class CheckpointCorrupt(Problem):
+    """409: the checkpoint's file cannot be read; nothing was changed."""
+
+    code = "checkpoint-corrupt"
+
+
+class EpochMismatch(Problem):
+    """409: the state went back to a checkpoint since this client began; drop what came before, then `new_epoch()`."""
+
+    code = "epoch-mismatch"
 
 
 class LeaseLost(Problem):

@@ -34,7 +34,7 @@ class Call:
     @property
     def changes(self) -> bool:
         """Whether a key means anything to it."""
-        return self.method != "GET" and not self.path.endswith(READS)
+        return self.method == "PATCH" or (self.method != "GET" and not self.path.endswith(READS))
 
 
 def of(name: str, *parts: str) -> str:

@@ -23,6 +23,9 @@ class Way(Protocol):
     async def send(self, call: Call) -> httpx.Response:
         """A 2xx answer, its body read. Raises Problem, ConnectionLost."""
 
+    def new_epoch(self) -> None:
+        """The next answer's epoch is the one."""
+
 
 class Base:
     """Holds the connection that the calls of the subclasses are sent through."""

@@ -6,6 +6,7 @@ import httpx
 
 from ..connection import Connection
 from ..retries import DEFAULT, Retries
+from .checkpoints import CheckpointCalls
 from .clears import ClearCalls
 from .loop import ClaimLoops
 from .partitions import PartitionCalls
@@ -13,13 +14,16 @@ from .reading import ReadingCalls
 from .writing import WritingCalls
 
 
-class AsyncClient(PartitionCalls, WritingCalls, ReadingCalls, ClaimLoops, ClearCalls):
+class AsyncClient(PartitionCalls, WritingCalls, ReadingCalls, ClaimLoops, ClearCalls, CheckpointCalls):
     """The service, one method per call. Keeps connections open; belongs to the event loop of its first call.
 
     `timeout`: seconds without progress after which a call is ConnectionLost. `retries`: every call is sent again after
     a lost connection, a retryable 429 or 503, and the 409 for a call whose earlier sending is still on its way.
     `transport`: another way to the service, e.g. httpx.MockTransport in a test; it is yours to share over forks or not.
     After a fork (of a DataLoader's worker, say) the child opens connections of its own.
+
+    `pin_epoch`: once the state went back to a checkpoint (another client's `restore_checkpoint`), every call is
+    EpochMismatch, until `new_epoch`: so what this client was doing does not get mixed up with what was restored.
 
     A call that changes something carries an `Idempotency-Key`, made for it alone unless `idempotency_key` gives one.
     However often it is sent with that key, by another process or over a restart of the service too, the change is made
@@ -36,8 +40,13 @@ class AsyncClient(PartitionCalls, WritingCalls, ReadingCalls, ClaimLoops, ClearC
         timeout: float = 30.0,
         retries: Retries = DEFAULT,
         transport: httpx.AsyncBaseTransport | None = None,
+        pin_epoch: bool = False,
     ) -> None:
-        super().__init__(Connection(base_url, timeout, retries, transport))
+        super().__init__(Connection(base_url, timeout, retries, transport, pin_epoch))
+
+    def new_epoch(self) -> None:
+        """After EpochMismatch: with `pin_epoch`, this client goes on in the epoch that its next call finds."""
+        self._connection.new_epoch()
 
     async def aclose(self) -> None:
         """Close the connections. A call after it is a RuntimeError."""

@@ -417,6 +417,39 @@ class Limits(Reply):
     max_waiting_per_client: int
 
 
+class Checkpoint(Reply):
+    """A saved state: `revision` is the service's, `sha256` in hex is of its file, of `bytes` bytes."""
+
+    name: str
+    revision: Revision
+    bytes: int
+    sha256: str
+    created_at: str
+
+
+class CheckpointList(Reply):
+    checkpoints: list[Checkpoint]
+
+
+class DeletedCheckpoint(Reply):
+    """Nothing to tell."""
+
+
+class Revived(Reply):
+    """`ranges`: their global indexes, each range with both ends."""
+
+    count: int
+    ranges: list[tuple[int, int]]
+
+
+class Restored(Reply):
+    """The epoch that began. `revived`: rows cleared, clearing or revoked since; `burnt`: indexes given out since."""
+
+    epoch: int
+    revived: Revived
+    burnt: tuple[int, int] | None
+
+
 class Server(Reply):
     name: str
     version: str

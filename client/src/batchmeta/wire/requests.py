@@ -11,6 +11,7 @@ from msgspec import Meta, Struct, json
 from .types import (
     MAX_ROWS,
     Cells,
+    CheckpointName,
     Dtype,
     FieldName,
     FieldNames,
@@ -344,6 +345,16 @@ class ListClears(Request, frozen=True):
 
 class ClearQuery(Request, frozen=True):
     expand: bool | None = None
+
+
+class CreateCheckpoint(Request, frozen=True):
+    name: CheckpointName
+
+
+class RestoreCheckpoint(Request, frozen=True):
+    """`revived`: what becomes of rows whose bytes may be gone; `unproduced`: none of their fields is ready."""
+
+    revived: Literal["as_is", "unproduced"] | None = None
 
 
 class ListKeys(Request, frozen=True):

@@ -22,6 +22,15 @@ Name = Annotated[
         extra_json_schema={"pattern": rf"^(?!\.\.?$)[^{CONTROL}/\\]+$"},
     ),
 ]
+CheckpointName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=100,
+        description="A-Z, a-z, 0-9, and from the second on . _ -",
+        extra_json_schema={"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$"},
+    ),
+]
 Key = Annotated[
     str,
     Meta(min_length=1, max_length=512, extra_json_schema={"pattern": rf"^[^{CONTROL}]+$"}),

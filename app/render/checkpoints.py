@@ -1,0 +1,42 @@
+"""Checkpoints: what was saved, and what going back did."""
+
+import numpy as np
+
+from batchmeta.wire import replies
+from core.arrays import Ints
+from core.operations.checkpoints import Went
+
+from ..checkpoints import Note
+from ..incoming import Reply
+from .parts import reply
+
+
+def checkpoint(note: Note, status: int = 200) -> Reply:
+    """One."""
+    return reply(note.told(), status)
+
+
+def checkpoints(notes: list[Note]) -> Reply:
+    """All."""
+    return reply(replies.CheckpointList(checkpoints=[note.told() for note in notes]))
+
+
+def deleted_checkpoint() -> Reply:
+    """Done."""
+    return reply(replies.DeletedCheckpoint())
+
+
+def went(found: Went) -> Reply:
+    """The new epoch, and what may be amiss in it."""
+    revived = replies.Revived(count=len(found.revived), ranges=_ranges(found.revived))
+    return reply(replies.Restored(epoch=found.epoch, revived=revived, burnt=found.burnt))
+
+
+def _ranges(indexes: Ints) -> list[tuple[int, int]]:
+    """Ascending indexes as runs, both ends inclusive."""
+    if not len(indexes):
+        return []
+    breaks = np.flatnonzero(np.diff(indexes) != 1)
+    first = indexes[np.concatenate([[0], breaks + 1])]
+    last = indexes[np.concatenate([breaks, [len(indexes) - 1]])]
+    return list(zip(first.tolist(), last.tolist(), strict=True))

@@ -1,0 +1,48 @@
+"""Makes checkpoints of a running service, one at a time of each name. On the loop; files are touched beside it."""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+
+from core.errors import CheckpointExists, IdempotencyInFlight
+from core.executor import Executor
+from core.journal.contract import BEFORE_FIRST
+from core.operations import checkpoints as operations
+
+from .checkpoints import Checkpoints, Note, Order
+from .compaction import Compaction
+from .render import rfc3339
+
+
+@dataclass(slots=True)
+class Saving:
+    """`compaction`: None where no process beside the service can read the journal; the engine's thread writes then."""
+
+    kept: Checkpoints
+    executor: Executor
+    compaction: Compaction | None
+    _ordered: dict[str, str | None] = field(default_factory=dict)
+
+    async def make(self, name: str, key: str | None) -> Note:
+        """A checkpoint of the state at one revision, while the service goes on; `key`: of the call that asks.
+
+        Raises CheckpointExists, IdempotencyInFlight, JournalUnavailable.
+        """
+        if name in self._ordered:
+            raise IdempotencyInFlight if key is not None and self._ordered[name] == key else CheckpointExists
+        self._ordered[name] = key
+        try:
+            made = await asyncio.to_thread(self.kept.made_by, name, key)
+            return made or await self._make(Order(name, key, rfc3339(time.time())))
+        finally:
+            del self._ordered[name]
+
+    async def _make(self, order: Order) -> Note:
+        await self.executor.submit(operations.begin_history, lambda _: None)
+        if self.compaction is None:
+            revision, image = await self.executor.submit(operations.image_of, lambda found: found)
+            await asyncio.to_thread(self.kept.save, order, BEFORE_FIRST, revision, image)
+        else:
+            until = await self.executor.cut()
+            await self.compaction.checkpoint(until, self.kept, order)
+        return await asyncio.to_thread(self.kept.find, order.name)

@@ -1,0 +1,96 @@
+"""Checkpoints: the state to go back to, and going back.
+
+What is restored is partitions with all they hold, tasks, leases (each with its full length again), clears and kept
+replies. Indexes, revision and epoch go on (core/restoring.py).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from ..arrays import Ints, pack
+from ..engine import Engine
+from ..errors import CheckpointCorrupt
+from ..events import Begun, Restored, Revoked
+from ..image import image
+from ..image import restore as read_image
+from ..partition import Partition
+from ..restoring import beyond
+from . import due
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """An image that was looked through: it is whole. What of its state a restore needs to know before."""
+
+    image: bytes
+    history: str
+    revision: int
+    next_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Went:
+    """A restore. `revived`: indexes of rows that were cleared, clearing or revoked since, ascending; their bytes may be
+    gone. `burnt`: indexes given out since, both ends inclusive.
+    """
+
+    epoch: int
+    revived: Ints
+    burnt: tuple[int, int] | None
+
+
+def begin_history(engine: Engine) -> None:
+    """Checkpoints from now on are known as this history's."""
+    if not engine.history:
+        engine.commit(Begun("", engine.token()))
+
+
+def image_of(engine: Engine) -> tuple[int, bytes]:
+    """(revision, image) as of now; holds the thread while it is written."""
+    return engine.revision, image(engine)
+
+
+def looked_through(scratch: Engine, data: bytes) -> Saved:
+    """`scratch`, a new engine that is for nothing else, takes the image. Raises CheckpointCorrupt."""
+    try:
+        read_image(scratch, data)
+    except (ValueError, LookupError, TypeError, AttributeError, msgspec.MsgspecError) as error:
+        raise CheckpointCorrupt(f"the image cannot be read by this version: {error}") from error
+    return Saved(data, scratch.history, scratch.revision, scratch.next_index)
+
+
+def restore(engine: Engine, saved: Saved, unproduced: bool) -> Went:
+    """Go back. `unproduced`: what the revived rows had is not ready, so that it is produced again."""
+    jump = beyond(engine.history, saved.history)
+    before = engine.partitions
+    engine.commit(Restored("", saved.image), revision=max(engine.revision + 1, saved.revision + jump))
+    since = saved.revision
+    found = {} if jump else {name: _revived(before, one, since) for name, one in engine.partitions.items()}
+    if unproduced:
+        for name, indexes in found.items():
+            _unproduce(engine, engine.partitions[name], indexes)
+    due.begin_anew(engine)
+    burnt = (saved.next_index, engine.next_index - 1) if engine.next_index > saved.next_index else None
+    return Went(engine.epoch, np.sort(np.concatenate([np.empty(0, np.int64), *found.values()])), burnt)
+
+
+def _revived(before: Mapping[str, Partition], now: Partition, since: int) -> Ints:
+    """Of the rows that are live now: those that were not just before, or that lost a cell since the image."""
+    indexes = now.rows.global_index[now.rows.after(-1, now.rows.n)]
+    was = before.get(now.partition_id)
+    if was is None:
+        return indexes
+    rows = was.rows.locate(indexes)
+    return np.asarray(indexes[(rows == 0) | was.grid.revoked.since(rows, since)])
+
+
+def _unproduce(engine: Engine, partition: Partition, indexes: Ints) -> None:
+    rows = partition.rows.locate(indexes)
+    words = partition.grid.status.gather(rows)
+    lost = words.any(1)
+    names = [field.name for field in partition.fields.values()]
+    if lost.any():
+        engine.commit(Revoked(partition.partition_id, pack(indexes[lost]), names))

@@ -1,0 +1,223 @@
+"""Going back to an image: all that was, but no index, revision or epoch a second time; what may be gone is told."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from core.batch import View
+from core.engine import Engine
+from core.errors import CheckpointCorrupt, Compacted, EpochMismatch, LeaseLost
+from core.executor import Terms
+from core.image import image
+from core.operations.changes import Asked, list_changes
+from core.operations.checkpoints import Saved, Went, begin_history, image_of, looked_through, restore
+from core.operations.claim import Claimed, Wanted, claim_now
+from core.operations.clears import Wanted as Clearing
+from core.operations.clears import plan_clear
+from core.operations.delete import delete
+from core.operations.leases import Ack, ack
+from core.operations.partitions import await_partition, delete_partition, get_partition
+from core.operations.revoke import revoke
+from core.restoring import JUMP
+from core.samplers import Sequential
+from core.selection import Selector
+from tests.core.running import Running, running
+from tests.core.world import Book, add, add_keys, look, new_engine, write
+from tests.model.compare import dump
+
+P = "p"
+
+
+def saved_of(engine: Engine) -> Saved:
+    """A checkpoint as of now."""
+    begin_history(engine)
+    return looked_through(new_engine(), image_of(engine)[1])
+
+
+def take(engine: Engine, count: int, lease_s: float | None = None) -> Claimed:
+    answer = claim_now(engine, P, Wanted("t", ("x",), count, 1, 0.0, Sequential(), View(), lease_s))
+    assert isinstance(answer, Claimed)
+    return answer
+
+
+def filled() -> Engine:
+    engine = new_engine()
+    write(engine, P, add_keys(engine, P, list("abcdefgh")), ["x"])
+    return engine
+
+
+def without_time(engine: Engine) -> Any:
+    """What is seen of the state but when it was."""
+    return dump(engine, "revision", "epoch", "next_index", "past", "history", "replies", "changed_at")
+
+
+def test_all_is_as_it_was_and_no_number_comes_again() -> None:
+    engine = filled()
+    take(engine, 2)
+    lease = take(engine, 2, lease_s=60.0).lease
+    assert lease is not None
+    plan_clear(engine, P, Clearing(Selector(keys=["h"])))
+    saved = saved_of(engine)
+    before, revision = without_time(engine), engine.revision
+    add_keys(engine, "other", ["a", "b"])
+    ack(engine, lease.claim_id, Ack(lease.token, None, [], []))
+    take(engine, 1)
+    add_keys(engine, P, ["z"])
+    last, index = engine.revision, engine.next_index
+    went = restore(engine, saved, unproduced=False)
+    assert without_time(engine) == before
+    assert (went.epoch, engine.epoch) == (2, 2)
+    assert went.burnt == (8, index - 1)
+    assert (engine.revision, engine.next_index) == (last + 1, index)
+    assert engine.revision_of(P) == last + 1 > revision
+    assert add(engine, P, 1) == [index]
+    assert ack(engine, lease.claim_id, Ack(lease.token, None, [], [])).accepted == 2
+
+
+def test_a_claim_of_the_time_that_never_was_is_nobodys() -> None:
+    engine = filled()
+    saved = saved_of(engine)
+    lease = take(engine, 2, lease_s=60.0).lease
+    assert lease is not None
+    restore(engine, saved, unproduced=False)
+    with pytest.raises(Exception, match="no claim") as told:
+        ack(engine, lease.claim_id, Ack(lease.token, None, [], []))
+    assert not isinstance(told.value, LeaseLost)
+    again = take(engine, 2, lease_s=60.0)
+    assert again.lease is not None
+    assert again.lease.claim_id != lease.claim_id
+
+
+@pytest.fixture
+def lost() -> tuple[Engine, Saved]:
+    """Since it was saved: a, b were deleted, c is clearing, d was revoked, e revoked and produced again."""
+    engine = filled()
+    saved = saved_of(engine)
+    delete(engine, P, Selector(keys=["a", "b"]))
+    plan_clear(engine, P, Clearing(Selector(keys=["c"])))
+    revoke(engine, P, Selector(keys=["d", "e"]), ("x",))
+    write(engine, P, [4], ["x"])
+    return engine, saved
+
+
+def test_rows_whose_bytes_may_be_gone_are_told(lost: tuple[Engine, Saved]) -> None:
+    engine, saved = lost
+    went = restore(engine, saved, unproduced=False)
+    assert went.revived.tolist() == [0, 1, 2, 3, 4]
+    assert went.burnt is None
+    assert look(engine, P, fields=["x"]).status.tolist() == [1] * 8
+
+
+def test_they_are_as_if_never_produced_where_that_is_asked(lost: tuple[Engine, Saved]) -> None:
+    engine, saved = lost
+    assert len(restore(engine, saved, unproduced=True).revived) == 5
+    assert look(engine, P, fields=["x"]).status.tolist() == [0] * 5 + [1] * 3
+    assert take(engine, 8).batch.global_indexes.tolist() == [5, 6, 7]
+    write(engine, P, [0, 1], ["x"])
+    assert take(engine, 8).batch.global_indexes.tolist() == [0, 1]
+
+
+def test_a_partition_deleted_since_is_back_and_all_of_it_may_be_gone() -> None:
+    engine = filled()
+    saved = saved_of(engine)
+    delete_partition(engine, P, None)
+    add_keys(engine, P, ["new"])
+    assert restore(engine, saved, unproduced=False).revived.tolist() == list(range(8))
+    assert get_partition(engine, P).num_samples == 8
+    assert not engine.deleted
+
+
+def test_one_made_since_is_gone_and_its_indexes_are_burnt() -> None:
+    engine = filled()
+    saved = saved_of(engine)
+    add(engine, "late", 3)
+    went = restore(engine, saved, unproduced=False)
+    assert list(engine.partitions) == [P]
+    assert (went.revived.tolist(), went.burnt) == ([], (8, 10))
+
+
+def test_who_followed_its_keys_begins_anew() -> None:
+    engine = filled()
+    saved = saved_of(engine)
+    seen = engine.revision_of(P)
+    restore(engine, saved, unproduced=False)
+    with pytest.raises(Compacted):
+        list_changes(engine, P, Asked(seen))
+    assert len(list_changes(engine, P, Asked(0)).lines) == 8
+    assert list_changes(engine, P, Asked(engine.revision)).lines == []
+
+
+def test_rows_with_a_time_have_it_anew() -> None:
+    engine = new_engine()
+    add_keys(engine, P, ["a"], ttl_s=10.0)
+    saved = saved_of(engine)
+    engine.clock.now += 9.0  # type: ignore[attr-defined]
+    restore(engine, saved, unproduced=False)
+    assert engine.ttl_deadlines.next() == 19.0
+
+
+def test_where_the_history_is_not_here_all_three_go_far_beyond() -> None:
+    engine = filled()
+    saved = saved_of(engine)
+    other = new_engine()
+    add(other, "own", 3)
+    went = restore(other, saved, unproduced=True)
+    assert (went.epoch, other.next_index, other.revision) == (1 + JUMP, 8 + JUMP, saved.revision + JUMP)
+    assert went.burnt == (8, 7 + JUMP)
+    assert went.revived.tolist() == []
+    assert look(other, P, fields=["x"]).status.all()
+    # From here on it is a history that goes on: another restore is no jump.
+    again = restore(other, saved_of(other), unproduced=False)
+    assert (again.epoch, other.next_index) == (2 + JUMP, 8 + JUMP)
+
+
+def test_the_journal_holds_a_restore_whole() -> None:
+    engine, book = filled(), Book()
+    book.take(engine)
+    saved = saved_of(engine)
+    delete(engine, P, Selector(keys=["a"]))
+    restore(engine, saved, unproduced=True)
+    add(engine, P, 2)
+    book.take(engine)
+    assert image(book.replayed()) == image(engine)
+
+
+def test_bytes_that_are_no_image_change_nothing() -> None:
+    for data in (b"", b"\x90", msgspec.msgpack.encode([1] * 9), msgspec.msgpack.encode([["c", "Nothing"]] * 9)):
+        with pytest.raises(CheckpointCorrupt):
+            looked_through(new_engine(), data)
+
+
+def test_ranges_and_counts_of_many_rows_take_no_step_for_each() -> None:
+    engine = new_engine()
+    add(engine, P, 65_536)
+    saved = saved_of(engine)
+    delete(engine, P, Selector(list(range(0, 65_536, 2))))
+    assert np.array_equal(restore(engine, saved, unproduced=True).revived, np.arange(0, 65_536, 2))
+
+
+@pytest.mark.asyncio
+async def test_who_waits_or_is_of_another_epoch_is_refused() -> None:
+    async with running() as service:
+        saved = await _saved(service)
+        waiting = service.executor.submit(await_partition, lambda found: found, P, 10**9, 60.0)
+        await service.settle()
+        went: Went = await service.executor.call(restore, lambda found: found, saved, False)
+        with pytest.raises(EpochMismatch):
+            await waiting
+        for epoch, is_right in ((went.epoch - 1, False), (went.epoch + 1, False), (went.epoch, True)):
+            call = service.executor.submit_on(Terms(epoch, None, lambda kept: kept), lambda _: 7, lambda found: found)
+            if is_right:
+                assert await call == 7
+            else:
+                with pytest.raises(EpochMismatch):
+                    await call
+
+
+async def _saved(service: Running) -> Saved:
+    await service.executor.call(lambda engine: add(engine, P, 1), lambda found: found)
+    await service.executor.call(begin_history, lambda found: found)
+    _, data = await service.executor.call(image_of, lambda found: found)
+    return looked_through(new_engine(), data)
