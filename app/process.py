@@ -3,6 +3,7 @@
 import logging
 import socket
 import time
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -57,12 +58,7 @@ def serve(settings: Settings) -> int:
     try:
         device = choose(settings.device, _log.info)
         samplers = load(settings.sampler)
-        listener = _listen(settings)
-        journal = _journal(settings)
-        journal.open()
-        if settings.restore:
-            begin_with(journal, read(Path(settings.restore)))
-            _log.info("restored %s", settings.restore)
+        listener, journal = _opened(settings)
     except (DeviceUnavailable, JournalError, Refused, OSError, ValueError) as error:
         raise StartRefused(str(error)) from error
     engine = Engine(time.monotonic, time.time, device, settings.max_cell_bytes)
@@ -87,8 +83,19 @@ def serve(settings: Settings) -> int:
     return 1 if server.failure else 0
 
 
-def _journal(settings: Settings) -> Journal:
-    return journal_from_url(settings.journal, Path.cwd(), _log.warning, settings.min_free_bytes)
+def _opened(settings: Settings) -> tuple[socket.socket, Journal]:
+    """The listener and the journal, both closed again if one of them cannot be."""
+    saved = read(Path(settings.restore)) if settings.restore else None
+    with ExitStack() as opened:
+        listener = opened.enter_context(closing(_listen(settings)))
+        journal = journal_from_url(settings.journal, Path.cwd(), _log.warning, settings.min_free_bytes)
+        opened.enter_context(closing(journal))
+        journal.open()
+        if saved is not None:
+            begin_with(journal, saved)
+            _log.info("restored %s", settings.restore)
+        opened.pop_all()
+    return listener, journal
 
 
 def _listen(settings: Settings) -> socket.socket:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
+import httpx
 from starlette.types import Message
 
 from app.application import build, new_edge
@@ -16,10 +17,14 @@ from core.executor import Executor
 class Application:
     """Built once; it serves whichever executor it is given."""
 
-    def __init__(self, executor: Executor) -> None:
-        settings = load([], {})
+    def __init__(self, executor: Executor, *arguments: str) -> None:
+        settings = load(arguments, {})
         self._edge = new_edge(executor, settings, "cpu", "memory", 0.0)
         self._guard = build(executor, settings, self._edge, lambda: None, lambda: None)
+
+    def transport(self) -> httpx.ASGITransport:
+        """For a client of whichever executor it serves."""
+        return httpx.ASGITransport(self._guard)
 
     def serve(self, executor: Executor) -> None:
         """Calls go to this one from here on."""
