@@ -31,12 +31,16 @@ class Progress:
 
 @dataclass
 class Run:
-    """One training run of `prompts` prompts; `forgotten`: samples trained, and lost with what came after a save."""
+    """One training run of `prompts` prompts; `forgotten`: samples trained, and lost with what came after a save.
+
+    `clears`: how probable it is that a step clears some of what was trained.
+    """
 
     prompts: int
     chance: random.Random
     progress: Progress = field(default_factory=Progress)
     saved: dict[str, Progress] = field(default_factory=dict)
+    clears: float = 0.4
     made: int = 0
     forgotten: int = 0
 
@@ -72,7 +76,7 @@ class Run:
         await self._read(client)
         await self._produce(client)
         await self._train(client)
-        if self.chance.random() < 0.4:
+        if self.chance.random() < self.clears:
             await self._clear(client)
 
     async def _read(self, client: AsyncClient) -> None:

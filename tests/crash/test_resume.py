@@ -14,6 +14,7 @@ from pathlib import Path
 from app.compact import compact
 from batchmeta import AsyncClient, ConnectionLost, JournalUnavailable, NotReady, Retries
 from core.engine import Engine
+from core.errors import Refused
 from core.executor import Executor
 from core.journal import BEFORE_FIRST, FileJournal, JournalError
 from tests.conftest import ServerProcess
@@ -26,7 +27,7 @@ SEED = int(os.environ.get("TEST_SEED", "7"))
 ROUNDS = 200 if LONG else 40
 REAL_ROUNDS = 200 if LONG else 2
 ONCE = Retries(most=0)
-GONE = (ConnectionLost, JournalUnavailable, NotReady, JournalError)
+GONE = (ConnectionLost, JournalUnavailable, NotReady, JournalError, Refused)
 
 
 class InProcess:
@@ -94,7 +95,7 @@ def test_each_sample_is_trained_once_over_power_cuts(tmp_path: Path) -> None:
 
 def test_without_the_restore_it_would_not_be_so(tmp_path: Path) -> None:
     """The planted fault: only the trainer goes back."""
-    run = Run(40, random.Random(SEED))
+    run = Run(40, random.Random(SEED), clears=0)
 
     async def and_forget() -> None:
         service = InProcess(tmp_path)
