@@ -7,9 +7,14 @@ import msgspec
 from .engine import Engine
 from .events import Change
 from .image import restore
-from .journal.contract import BEFORE_FIRST, EntryId, Journal
+from .journal.contract import BEFORE_FIRST, Entry, EntryId, Journal
+from .journal.errors import JournalError
+from .journal.segment import UPGRADE
 from .operations.checkpoints import Saved
 from .operations.checkpoints import restore as restore_checkpoint
+
+_STRANGE = (ValueError, TypeError, LookupError, AttributeError, msgspec.DecodeError)
+_decoder = msgspec.msgpack.Decoder(list[Change])
 
 
 def begin_with(journal: Journal, saved: Saved) -> None:
@@ -32,11 +37,25 @@ def replay(engine: Engine, journal: Journal) -> tuple[EntryId, EntryId]:
     since = last = BEFORE_FIRST
     if saved is not None:
         since = last = saved[0]
-        restore(engine, saved[1])
-    decoder = msgspec.msgpack.Decoder(list[Change])
+        _restore(engine, *saved)
     for entry in journal.read(since):
-        for change in decoder.decode(entry.payload):
+        for change in _changes(entry):
             engine.apply(change)
         last = entry.id
     engine.changed.clear()
     return since, last
+
+
+def _restore(engine: Engine, last: EntryId, saved: bytes) -> None:
+    """Its checksum is right, so bytes that are no image here are one of another version."""
+    try:
+        restore(engine, saved)
+    except _STRANGE as error:
+        raise JournalError(f"the snapshot after entry {last} is not of this version ({error}); {UPGRADE}") from error
+
+
+def _changes(entry: Entry) -> list[Change]:
+    try:
+        return _decoder.decode(entry.payload)
+    except msgspec.DecodeError as error:
+        raise JournalError(f"entry {entry.id} is not of this version ({error}); {UPGRADE}") from error

@@ -87,13 +87,14 @@ class FileJournal:
     def look(self) -> str | None:
         """Open for reading alone; nothing in the folder is changed. Says what the next `open` will cut, if anything.
 
-        Raises as `open` does.
+        Raises as `open` does, and for a damaged snapshot.
         """
         with self._folder.guarded(), ExitStack() as owned:
             self._folder.hold(owned)
             found = recover(self._folder)
             if found is None:
                 raise JournalUnavailable(f"there is no journal in {self._folder.path}")
+            snapshots.check(self._folder)
             self._owned = owned.pop_all()
         self._segments, self._last = list(found.segments), found.last
         return found.torn
@@ -144,6 +145,8 @@ class FileJournal:
         """Drops whole segments. The head goes first: from then on what is older is a leftover, there or not."""
         if self._trouble:
             raise JournalUnavailable(self._trouble)
+        if self._overtaken():  # the head and the segments are another's now
+            raise JournalUnavailable(f"the journal in {self._folder.path} is fenced: another writer may own it")
         kept = self._segments[max(0, bisect_right(self._segments, floor.seq + 1) - 1) :]
         if kept == self._segments:
             return

@@ -63,8 +63,10 @@ def recover(folder: Folder) -> Found | None:
 def _check_never_opened(folder: Folder, segments: list[int]) -> None:
     """A first start that was interrupted leaves at most an empty first segment: the head is written after it."""
     empty = segments == [1] and folder.segment(1).read_bytes() == encode_segment_header(BEFORE_FIRST)
-    if segments and not empty:
-        raise JournalDamaged(folder.path / HEAD_NAME, 0, "this file is missing, though there are segments", RESTORE)
+    snapshots = folder.snapshots()
+    if snapshots or (segments and not empty):
+        what = f"this file is missing, though there are {'snapshots' if snapshots else 'segments'}"
+        raise JournalDamaged(folder.path / HEAD_NAME, 0, what, RESTORE)
 
 
 def _check_listing(folder: Folder, head: Head, segments: list[int]) -> None:

@@ -8,9 +8,10 @@ from typing import Final
 from .contract import EntryId
 from .errors import JournalDamaged
 from .folder import Folder
-from .segment import Damage, decode_snapshot, encode_snapshot_header
+from .segment import STEP_BACK, Damage, decode_snapshot, encode_snapshot_header
 
 KEPT: Final = 2
+LEAVE_OUT: Final = "move this file away: the newest snapshot and the journal hold the same"
 
 
 def newest(folder: Folder) -> tuple[EntryId, bytes] | None:
@@ -19,13 +20,21 @@ def newest(folder: Folder) -> tuple[EntryId, bytes] | None:
     return _read(folder.snapshot(names[-1]), names[-1]) if names else None
 
 
-def _read(path: Path, seq: int) -> tuple[EntryId, bytes]:
+def check(folder: Folder) -> None:
+    """Look at every snapshot: those before the newest are what a start falls back on. Raises JournalDamaged."""
+    newest_first = folder.snapshots()[::-1]
+    for seq in newest_first:
+        _read(folder.snapshot(seq), seq, STEP_BACK if seq == newest_first[0] else LEAVE_OUT)
+
+
+def _read(path: Path, seq: int, advice: str = STEP_BACK) -> tuple[EntryId, bytes]:
     try:
         last, image = decode_snapshot(path.read_bytes())
         if last.seq != seq:
             raise Damage(0, f"the file is named for entry {seq}, but its header says {last.seq}")
     except Damage as damage:
-        raise JournalDamaged(path, damage.offset, damage.what, damage.advice) from None
+        told = advice if damage.advice == STEP_BACK else damage.advice
+        raise JournalDamaged(path, damage.offset, damage.what, told) from None
     return last, image
 
 

@@ -203,6 +203,20 @@ def test_removing_the_folder_fences_its_writer(tmp_path: Path) -> None:
         assert journal.append(last, b"gone").outcome is Outcome.FENCED
 
 
+def test_a_writer_that_was_overtaken_leaves_the_folder_to_the_other(tmp_path: Path) -> None:
+    with closing(FileJournal(tmp_path, segment_bytes=100)) as first, closing(FileJournal(tmp_path)) as second:
+        first.open()
+        last = fill(first, [b"x" * 60] * 3)
+        (tmp_path / "lock").unlink()
+        assert second.open() == 2
+        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        with pytest.raises(JournalUnavailable, match="fenced"):
+            first.trim(last)
+        assert first.append(last, b"late").outcome is Outcome.FENCED
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+        assert second.append(last, b"on").outcome is Outcome.OK
+
+
 def test_urls(tmp_path: Path) -> None:
     assert isinstance(journal_from_url("memory:", tmp_path), MemoryJournal)
     for url, folder in {
