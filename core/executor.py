@@ -332,7 +332,8 @@ class Executor:
         if appended.outcome is Outcome.UNKNOWN:
             appended, is_there = self._read_back(appended, payload)
         if not is_there:
-            raise Broken(f"the journal did not take a change: {appended.outcome}, its last entry is {appended.last}")
+            why = "fenced, another server owns its folder" if appended.outcome is Outcome.FENCED else appended.outcome
+            raise Broken(f"the journal did not take a change: {why}, its last entry is {appended.last}")
         self._last = appended.last
         log.clear()
         self._look_for_closed()
