@@ -6,7 +6,6 @@ one of them or it is wrong.
 
 import contextlib
 import io
-import shutil
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -102,10 +101,14 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def laid_out(folder: Path, files: dict[str, bytes]) -> Path:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    """The folder with these files and no others."""
+    folder.mkdir(exist_ok=True)
+    there = contents(folder)
+    for name in there.keys() - files.keys():
+        (folder / name).unlink()
     for name, data in files.items():
-        (folder / name).write_bytes(data)
+        if there.get(name) != data:
+            (folder / name).write_bytes(data)
     return folder
 
 
