@@ -23,6 +23,7 @@ from core.journal.segment import Damage, decode_snapshot, encode_snapshot_header
 from core.operations.checkpoints import Saved, looked_through
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+NO_JOURNAL = 0
 STATE, NOTE = ".checkpoint", ".json"
 
 
@@ -87,7 +88,7 @@ class Checkpoints:
 
     def save(self, order: Order, last: EntryId, revision: int, image: bytes) -> None:
         """Raises JournalUnavailable where the disk fails, or has no room for it."""
-        name, data = order.name, encode_snapshot_header(last, image) + image
+        name, data = order.name, encode_snapshot_header(NO_JOURNAL, last, image) + image
         note = Note(
             name=name, revision=revision, bytes=len(data), sha256=sha256(data).hexdigest(),
             created_at=order.created_at, key=order.key,
@@ -139,7 +140,7 @@ def read(path: Path, digest: str | None = None) -> Saved:
         data = path.read_bytes()
         if digest is not None and sha256(data).hexdigest() != digest:
             raise CheckpointCorrupt(f"{path}: the file is not the one that was written; restore another one")
-        _, image = decode_snapshot(data)
+        _, image = decode_snapshot(data, None)
     except OSError as error:
         raise CheckpointCorrupt(f"{path} cannot be read: {error.strerror}; restore another one") from error
     except Damage as damage:

@@ -16,7 +16,7 @@ from . import snapshots
 from .contract import BEFORE_FIRST, Appended, Durability, Entry, EntryId, Outcome
 from .errors import EntryUnknown, JournalDamaged, JournalUnavailable
 from .folder import HEAD_NAME, REAL_DISK, Disk, Folder
-from .recovery import FRESH, Found, recover
+from .recovery import Found, fresh, read_head, recover
 from .segment import (
     SEGMENT_HEADER_BYTES,
     Damage,
@@ -63,7 +63,7 @@ class FileJournal:
         self._owned = ExitStack()
         self._trouble: str | None = f"the journal in {folder} is not open"
         self._lock_fd = self._fd = -1
-        self._term = 0
+        self._term = self._journal = 0
         self._segments: list[int] = []
         self._last = self._closed = BEFORE_FIRST
         self._end = 0
@@ -79,7 +79,7 @@ class FileJournal:
             self._folder.drop([self._folder.segment(first) for first in stale])
             fd = self._settle(found, owned)
             self._owned, self._lock_fd, self._fd = owned.pop_all(), lock_fd, fd
-        self._term, self._segments = found.term + 1, list(found.segments)
+        self._term, self._journal, self._segments = found.term + 1, found.journal, list(found.segments)
         self._last, self._closed, self._end = found.last, found.closed, found.end
         self._trouble = None
         return self._term
@@ -94,14 +94,15 @@ class FileJournal:
             found = recover(self._folder)
             if found is None:
                 raise JournalUnavailable(f"there is no journal in {self._folder.path}")
-            snapshots.check(self._folder)
+            snapshots.check(self._folder, found.journal)
             self._owned = owned.pop_all()
-        self._segments, self._last = list(found.segments), found.last
+        self._journal, self._segments, self._last = found.journal, list(found.segments), found.last
         return found.torn
 
     def look_beside(self, until: EntryId) -> None:
         """Open for reading up to `until`, a closed entry, while another process writes on. Nothing is locked."""
         with self._folder.guarded():
+            self._journal = read_head(self._folder).journal
             self._segments = [first for first in self._folder.segments() if first <= until.seq]
         self._last = until
 
@@ -152,7 +153,7 @@ class FileJournal:
             return
         self._trouble = f"the journal in {self._folder.path} is broken: a trim did not end; start again"
         with self._folder.guarded():
-            self._put_head(self._term, kept, self._last)
+            self._put_head(self._journal, self._term, kept, self._last)
             self._folder.drop([self._folder.segment(first) for first in self._segments[: -len(kept)]])
         self._trouble, self._segments = None, kept
 
@@ -171,7 +172,7 @@ class FileJournal:
 
     def snapshot(self) -> tuple[EntryId, bytes] | None:
         with self._folder.guarded():
-            return snapshots.newest(self._folder)
+            return snapshots.newest(self._folder, self._journal)
 
     def save(self, last: EntryId, image: bytes) -> None:
         """Add a snapshot of the state after entry `last`, from whichever process. Raises JournalUnavailable where it
@@ -180,7 +181,7 @@ class FileJournal:
         with self._folder.guarded():
             if self._folder.free() < len(image) + self._floor_bytes:
                 raise JournalUnavailable(f"the disk of {self._folder.path} has no room for a snapshot")
-            snapshots.save(self._folder, last, image)
+            snapshots.save(self._folder, self._journal, last, image)
 
     def tidy(self) -> None:
         with self._folder.guarded():
@@ -212,8 +213,8 @@ class FileJournal:
 
     def _rotate(self) -> None:
         first = self._last.seq + 1
-        self._folder.put(self._folder.segment(first), encode_segment_header(self._last))
-        self._put_head(self._term, [*self._segments, first], self._last)
+        self._folder.put(self._folder.segment(first), encode_segment_header(self._journal, self._last))
+        self._put_head(self._journal, self._term, [*self._segments, first], self._last)
         fd = os.open(self._folder.segment(first), os.O_RDWR)
         # The new file takes the old one's number, so that one entry in `_owned` closes whichever is the newest.
         os.dup2(fd, self._fd, inheritable=False)
@@ -224,8 +225,9 @@ class FileJournal:
 
     def _begin(self) -> Found:
         """Begin a journal where there was none: its first segment, and after it (by `_settle`) the head."""
-        self._folder.put(self._folder.segment(1), encode_segment_header(BEFORE_FIRST))
-        return FRESH
+        journal = int.from_bytes(os.urandom(8))
+        self._folder.put(self._folder.segment(1), encode_segment_header(journal, BEFORE_FIRST))
+        return fresh(journal)
 
     def _settle(self, found: Found, owned: ExitStack) -> int:
         """Make what was found safe, hand out the term, then cut. In this order each step may be the last one before a
@@ -237,7 +239,7 @@ class FileJournal:
         # Written but perhaps never synced, and after a failed sync clean in the page cache but not on disk.
         self._disk.write_all(fd, os.pread(fd, found.end - found.last_start, found.last_start), found.last_start)
         self._disk.fdatasync(fd)
-        self._put_head(found.term + 1, list(found.segments), found.last)
+        self._put_head(found.journal, found.term + 1, list(found.segments), found.last)
         if found.torn:
             lost = os.fstat(fd).st_size - found.end
             self._log(f"{found.torn}; its {lost} bytes are cut, the journal ends with entry {found.last}")
@@ -245,8 +247,8 @@ class FileJournal:
             self._disk.fsync(fd)
         return fd
 
-    def _put_head(self, term: int, segments: list[int], last: EntryId) -> None:
-        head = Head(term, segments[0], segments[-1], last)
+    def _put_head(self, journal: int, term: int, segments: list[int], last: EntryId) -> None:
+        head = Head(journal, term, segments[0], segments[-1], last)
         self._folder.put(self._folder.path / HEAD_NAME, encode_head(head))
 
     def _entries(self, first: int, after: int, until: int) -> Iterator[Entry]:
@@ -255,7 +257,7 @@ class FileJournal:
         with self._folder.guarded():
             data = path.read_bytes()
         try:
-            previous = decode_segment_header(data)
+            previous = decode_segment_header(data, self._journal)
             for term, seq, start, end in scan(data, previous):
                 entry_id = EntryId(term, seq)
                 if seq > after:

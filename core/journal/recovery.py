@@ -16,7 +16,6 @@ from .segment import (
     Head,
     decode_head,
     decode_segment_header,
-    encode_segment_header,
     scan,
 )
 
@@ -28,6 +27,7 @@ class Found:
     `closed`: the last entry before the newest segment.
     """
 
+    journal: int
     term: int
     segments: tuple[int, ...]
     last: EntryId
@@ -37,7 +37,9 @@ class Found:
     closed: EntryId
 
 
-FRESH = Found(0, (1,), BEFORE_FIRST, SEGMENT_HEADER_BYTES, SEGMENT_HEADER_BYTES, None, BEFORE_FIRST)
+def fresh(journal: int) -> Found:
+    """Of a journal that is just begun."""
+    return Found(journal, 0, (1,), BEFORE_FIRST, SEGMENT_HEADER_BYTES, SEGMENT_HEADER_BYTES, None, BEFORE_FIRST)
 
 
 def recover(folder: Folder) -> Found | None:
@@ -47,10 +49,7 @@ def recover(folder: Folder) -> Found | None:
     if not head_path.exists():
         _check_never_opened(folder, segments)
         return None
-    try:
-        head = decode_head(head_path.read_bytes())
-    except Damage as damage:
-        raise _refused(head_path, damage) from None
+    head = read_head(folder)
     _check_listing(folder, head, segments)
     found = _follow(folder, head, [first for first in segments if first >= head.oldest])
     # One entry at most may be gone since it was known to be safe, and only if its remains are there to be seen.
@@ -60,13 +59,29 @@ def recover(folder: Folder) -> Found | None:
     return found
 
 
+def read_head(folder: Folder) -> Head:
+    """Raises JournalDamaged, OSError."""
+    path = folder.path / HEAD_NAME
+    try:
+        return decode_head(path.read_bytes())
+    except Damage as damage:
+        raise _refused(path, damage) from None
+
+
 def _check_never_opened(folder: Folder, segments: list[int]) -> None:
     """A first start that was interrupted leaves at most an empty first segment: the head is written after it."""
-    empty = segments == [1] and folder.segment(1).read_bytes() == encode_segment_header(BEFORE_FIRST)
+    empty = segments == [1] and _is_empty(folder.segment(1).read_bytes())
     snapshots = folder.snapshots()
     if snapshots or (segments and not empty):
         what = f"this file is missing, though there are {'snapshots' if snapshots else 'segments'}"
         raise JournalDamaged(folder.path / HEAD_NAME, 0, what, RESTORE)
+
+
+def _is_empty(data: bytes) -> bool:
+    try:
+        return decode_segment_header(data, None) == BEFORE_FIRST and len(data) == SEGMENT_HEADER_BYTES
+    except Damage:
+        return False
 
 
 def _check_listing(folder: Folder, head: Head, segments: list[int]) -> None:
@@ -82,17 +97,19 @@ def _follow(folder: Folder, head: Head, segments: list[int]) -> Found:
     *closed, newest = segments
     before: EntryId | None = None
     for first in closed:
-        walked = _walk(folder.segment(first), first, before)
+        walked = _walk(folder.segment(first), head.journal, first, before)
         if walked.damage:
             raise _refused(folder.segment(first), walked.damage)
         before = walked.last
     path = folder.segment(newest)
-    tail = _walk(path, newest, before)
+    tail = _walk(path, head.journal, newest, before)
     if tail.damage and not tail.damage.torn:
         raise _refused(path, tail.damage)
     torn = f"{path}, byte {tail.damage.offset}: {tail.damage.what}" if tail.damage else None
     term = max(head.term, tail.last.term)
-    return Found(term, tuple(segments), tail.last, tail.last_start, tail.end, torn, before or BEFORE_FIRST)
+    return Found(
+        head.journal, term, tuple(segments), tail.last, tail.last_start, tail.end, torn, before or BEFORE_FIRST
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +120,11 @@ class _Walked:
     damage: Damage | None
 
 
-def _walk(path: Path, first: int, before: EntryId | None) -> _Walked:
+def _walk(path: Path, journal: int, first: int, before: EntryId | None) -> _Walked:
     """Through one segment to its end or its first damage; only one segment's bytes are held at a time."""
     data = path.read_bytes()
     try:
-        last = _start(data, first, before)
+        last = _start(data, journal, first, before)
     except Damage as damage:
         raise _refused(path, damage) from None
     term, seq, start, end = last.term, last.seq, SEGMENT_HEADER_BYTES + ENTRY_HEADER_BYTES, SEGMENT_HEADER_BYTES
@@ -120,8 +137,8 @@ def _walk(path: Path, first: int, before: EntryId | None) -> _Walked:
     return _Walked(EntryId(term, seq), start - ENTRY_HEADER_BYTES, end, damaged)
 
 
-def _start(data: bytes, first: int, before: EntryId | None) -> EntryId:
-    previous = decode_segment_header(data)
+def _start(data: bytes, journal: int, first: int, before: EntryId | None) -> EntryId:
+    previous = decode_segment_header(data, journal)
     if previous.seq + 1 != first:
         raise Damage(0, f"the file is named for entry {first}, but its header says it starts with {previous.seq + 1}")
     if before is not None and previous != before:

@@ -1,10 +1,12 @@
 """The bytes of a journal on disk, as pure functions: nothing here opens a file. Little-endian throughout.
 
-    segment  kind 8s | version u32 | previous term u64, seq u64 | crc u32 | entries …
+    segment  kind 8s | version u32 | journal u64 | previous term u64, seq u64 | crc u32 | entries …
     entry    mark 4s | length u32 | term u64, seq u64 | previous term u64, seq u64 | payload crc u32 | crc u32 | payload
-    snapshot kind 8s | version u32 | last term u64, seq u64 | length u64 | image crc u32 | crc u32 | image
-    head     kind 8s | version u32 | term u64 | oldest u64 | newest u64 | last term u64, seq u64 | crc u32
+    snapshot kind 8s | version u32 | journal u64 | last term u64, seq u64 | length u64 | image crc u64 | crc u32 | image
+    head     kind 8s | version u32 | journal u64 | term u64 | oldest u64 | newest u64 | last term u64, seq u64 | crc u32
 
+`journal` is a number drawn when the journal was begun: ids are the same in any two of them, so that nothing else tells
+a file of another one.
 Each `crc` is CRC-32 (zlib) of all before it in its own record, so that an entry's length can be trusted on its own:
 that is what tells a write which did not finish (the file ends inside the entry) from damage (more follows).
 """
@@ -28,9 +30,9 @@ _CRC: Final = struct.Struct("<I")
 _FIELDS: Final = struct.Struct("<4sIQQQQI")
 _ENTRY: Final = struct.Struct("<4sIQQQQII")
 
-SEGMENT_HEADER_BYTES: Final = struct.calcsize("<8sIQQI")
+SEGMENT_HEADER_BYTES: Final = struct.calcsize("<8sIQQQI")
 ENTRY_HEADER_BYTES: Final = _ENTRY.size
-SNAPSHOT_HEADER_BYTES: Final = struct.calcsize("<8sIQQQQI")
+SNAPSHOT_HEADER_BYTES: Final = struct.calcsize("<8sIQQQQQI")
 
 RESTORE: Final = "restore the folder from a backup, or start from a checkpoint in an empty one"
 STEP_BACK: Final = "move this file away: the snapshot before it and the journal hold the same"
@@ -50,6 +52,7 @@ class Head:
     """What must be there: the highest term given out, the oldest and newest segment by first seq, and an entry that
     was safely on disk when this was written. Without it a lost newest segment would look like a shorter history."""
 
+    journal: int
     term: int
     oldest: int
     newest: int
@@ -57,39 +60,43 @@ class Head:
 
 
 def encode_head(head: Head) -> bytes:
-    return _seal(HEAD, head.term, head.oldest, head.newest, head.last.term, head.last.seq)
+    return _seal(HEAD, head.journal, head.term, head.oldest, head.newest, head.last.term, head.last.seq)
 
 
 def decode_head(data: bytes) -> Head:
     """Raises `Damage`."""
-    term, oldest, newest, last_term, last_seq = _unseal(HEAD, 5, data)
-    return Head(term, oldest, newest, EntryId(last_term, last_seq))
+    journal, term, oldest, newest, last_term, last_seq = _unseal(HEAD, 6, data)
+    return Head(journal, term, oldest, newest, EntryId(last_term, last_seq))
 
 
-def encode_snapshot_header(last: EntryId, image: bytes) -> bytes:
-    return _seal(SNAPSHOT, last.term, last.seq, len(image), crc32(image))
+def encode_snapshot_header(journal: int, last: EntryId, image: bytes) -> bytes:
+    return _seal(SNAPSHOT, journal, last.term, last.seq, len(image), crc32(image))
 
 
-def decode_snapshot(data: bytes) -> tuple[EntryId, bytes]:
-    """The last entry that the image knows of, and the image. Raises `Damage`."""
+def decode_snapshot(data: bytes, journal: int | None) -> tuple[EntryId, bytes]:
+    """The last entry that the image knows of, and the image; of this journal, or of any. Raises `Damage`."""
     try:
-        term, seq, length, crc = _unseal(SNAPSHOT, 4, data[:SNAPSHOT_HEADER_BYTES])
+        of, term, seq, length, crc = _unseal(SNAPSHOT, 5, data[:SNAPSHOT_HEADER_BYTES])
     except Damage as damage:
         damage.advice = damage.advice if damage.advice == UPGRADE else STEP_BACK
         raise
     image = data[SNAPSHOT_HEADER_BYTES:]
     if len(image) != length or crc32(image) != crc:
         raise Damage(SNAPSHOT_HEADER_BYTES, "the image is not what its checksum says", STEP_BACK)
+    if journal is not None and of != journal:
+        raise Damage(0, "this is a snapshot of another journal", STEP_BACK)
     return EntryId(term, seq), image
 
 
-def encode_segment_header(previous: EntryId) -> bytes:
-    return _seal(SEGMENT, previous.term, previous.seq)
+def encode_segment_header(journal: int, previous: EntryId) -> bytes:
+    return _seal(SEGMENT, journal, previous.term, previous.seq)
 
 
-def decode_segment_header(data: bytes) -> EntryId:
-    """The id before the segment's first entry. Raises `Damage`."""
-    term, seq = _unseal(SEGMENT, 2, data[:SEGMENT_HEADER_BYTES])
+def decode_segment_header(data: bytes, journal: int | None) -> EntryId:
+    """The id before the segment's first entry; of this journal, or of any. Raises `Damage`."""
+    of, term, seq = _unseal(SEGMENT, 3, data[:SEGMENT_HEADER_BYTES])
+    if journal is not None and of != journal:
+        raise Damage(0, "this is a segment of another journal")
     return EntryId(term, seq)
 
 

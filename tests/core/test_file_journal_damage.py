@@ -277,7 +277,7 @@ def test_a_rotation_that_was_interrupted_is_taken_up(folder: Path) -> None:
     with closing(journal_in(folder)) as journal:
         journal.open()
         *_, last = journal.read(None)
-        (folder / f"{6:020d}.segment").write_bytes(encode_segment_header(last.id))
+        (folder / f"{6:020d}.segment").write_bytes(encode_segment_header(journal._journal, last.id))
     with closing(journal_in(folder)) as journal:
         journal.open()
         fill(journal, [b"on"], last.id)

@@ -18,6 +18,7 @@ from app.verify import verify
 from core.engine import Engine
 from core.image import image
 from core.journal import BEFORE_FIRST, FileJournal, JournalError
+from core.journal.segment import decode_head
 from core.replay import replay
 from tests.contracts.journal_disks import QUICK_DISK
 from tests.core.world import add, add_keys, new_engine, write
@@ -36,6 +37,11 @@ class History:
     files: dict[str, bytes]
     states: dict[int, bytes]
     earlier: dict[str, list[bytes]]
+
+    @property
+    def journal(self) -> int:
+        """The number that all its files bear."""
+        return decode_head(self.files["head"]).journal
 
     def named(self, ending: str) -> list[str]:
         """Its segments or snapshots, the oldest first."""

@@ -21,7 +21,7 @@ from core.journal.segment import (
     encode_snapshot_header,
 )
 
-from .history import CLOSED, ENTRIES, FILES, NEWER, NEWEST, OLDER, History, contents, laid_out, started, verified
+from .history import CLOSED, ENTRIES, FILES, NEWER, NEWEST, OLDER, History, contents, laid_out, lived, started, verified
 from .judging import flipped, judge
 
 LONG = os.environ.get("TEST_LONG") == "1"
@@ -57,9 +57,9 @@ def test_no_flip_or_cut_of_a_snapshot_goes_unseen(history: History, name: str) -
     for offset in range(len(data)):
         for damaged in (flipped(data, offset), data[:offset]):
             with pytest.raises(Damage):
-                decode_snapshot(damaged)
+                decode_snapshot(damaged, history.journal)
     with pytest.raises(Damage):
-        decode_snapshot(data + b"\0")
+        decode_snapshot(data + b"\0", history.journal)
 
 
 @pytest.mark.parametrize("name", ["head", CLOSED, OLDER, NEWER])
@@ -133,12 +133,24 @@ def test_a_file_put_back_from_an_earlier_day(history: History, folder: Path) -> 
             assert judge(history, folder, files, ENTRIES) is None
 
 
-def snapshot_of(last: EntryId, image: bytes) -> dict[str, bytes]:
-    return {f"{last.seq:020d}.snapshot": encode_snapshot_header(last, image) + image}
+def snapshot_of(history: History, last: EntryId, image: bytes) -> dict[str, bytes]:
+    return {f"{last.seq:020d}.snapshot": encode_snapshot_header(history.journal, last, image) + image}
 
 
 def test_a_snapshot_under_the_name_of_another(history: History, folder: Path) -> None:
     assert judge(history, folder, {**history.files, NEWER: history.files[OLDER]}, ENTRIES) is None
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_another_journal_whose_ids_are_the_same(
+    history: History, folder: Path, tmp_path_factory: pytest.TempPathFactory, name: str
+) -> None:
+    other = lived(tmp_path_factory.mktemp("other") / "journal")
+    files = {**history.files, name: other.files[name]}
+    assert judge(history, folder, files, ENTRIES) == (ENTRIES if name == OLDER else None)
+    status, told = verified(folder)
+    assert status == 1
+    assert "of another journal" in told
 
 
 @pytest.mark.parametrize(
@@ -150,10 +162,10 @@ def test_a_snapshot_under_the_name_of_another(history: History, folder: Path) ->
         (EntryId(1, 9), msgspec.msgpack.encode([1, 2]), UPGRADE),
     ],
 )
-def test_a_snapshot_of_another_journal_or_version(
+def test_a_snapshot_out_of_place_or_of_another_version(
     history: History, folder: Path, last: EntryId, image: bytes | None, said: str
 ) -> None:
-    files = {**history.files, **snapshot_of(last, image or history.states[9])}
+    files = {**history.files, **snapshot_of(history, last, image or history.states[9])}
     status, told = verified(laid_out(folder, files))
     assert (status, started(folder)) == (1, told)
     assert said in told

@@ -40,7 +40,7 @@ def miss_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def look_at_the_newest_alone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(snapshots, "check", lambda _: None)
+    patch.setattr(snapshots, "check", lambda *_: None)
 
 
 PLANTED: dict[Plant, list[str]] = {
@@ -55,7 +55,7 @@ def test_a_planted_bug_is_seen_by_a_flip(
     history: History, folder: Path, monkeypatch: pytest.MonkeyPatch, bug: Plant, name: str
 ) -> None:
     # The term in the head; the first entry of a segment; the image of a snapshot.
-    offset = 12 if name == "head" else SEGMENT_HEADER_BYTES + 60
+    offset = 20 if name == "head" else SEGMENT_HEADER_BYTES + 60
     files = {**history.files, name: flipped(history.files[name], offset)}
     judge(history, folder, files, ENTRIES - 1)
     bug(monkeypatch)
