@@ -16,7 +16,7 @@ from .errors import JournalDamaged, JournalLocked, JournalUnavailable
 
 HEAD_NAME: Final = "head"
 LOCK_NAME: Final = "lock"
-_KNOWN: Final = re.compile(r"lock|head(\.new)?|[0-9]{20}\.(segment|snapshot)(\.new)?")
+_KNOWN: Final = re.compile(r"lock|head(\.new)?|[0-9]{20}\.(segment(\.new)?|snapshot(\.[0-9]+\.new)?)")
 _MODE: Final = 0o640
 
 
@@ -115,7 +115,7 @@ class Folder:
     def sweep(self) -> None:
         """Files that were being written aside at a crash were never part of the journal."""
         for path in self.path.glob("*.new"):
-            path.unlink()
+            path.unlink(missing_ok=True)  # the maker that a killed server left may just have finished it
 
     def drop(self, paths: Sequence[Path]) -> None:
         """Files that nothing counts on any more."""

@@ -2,6 +2,7 @@
 A snapshot is a file of its own, written aside, read back, and only then given its name; it never changes.
 """
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -41,7 +42,8 @@ def _read(path: Path, journal: int, seq: int, advice: str = STEP_BACK) -> tuple[
 def save(folder: Folder, journal: int, last: EntryId, image: bytes) -> None:
     """Add the snapshot of the state after entry `last`. Raises JournalDamaged where the disk kept something else."""
     path = folder.snapshot(last.seq)
-    aside = path.with_name(f"{path.name}.new")
+    # Of this process alone: the maker that a killed server left may be writing the same one.
+    aside = path.with_name(f"{path.name}.{os.getpid()}.new")
     with folder.making(aside, path):
         folder.write(aside, encode_snapshot_header(journal, last, image) + image)
         if _read(aside, journal, last.seq) != (last, image):
