@@ -31,7 +31,7 @@ class Account:
     sums: Counter[str] = field(default_factory=Counter)
 
     async def call_together(self, door: Door, most: int, on_told: Callable[[], object] = lambda: None) -> None:
-        """All callers at once, `most` calls each, or until the service is gone."""
+        """All callers at once, `most` calls each, or until the service is gone. One that has no answer yet stays so."""
 
         async def calling(who: str) -> None:
             with suppress(Unanswered):
@@ -41,7 +41,7 @@ class Account:
                     on_told()
 
         async with asyncio.TaskGroup() as group:
-            for who in self.callers:
+            for who in self.callers.keys() - self.pending.keys():
                 group.create_task(calling(who))
 
     async def settle(self, door: Door) -> None:

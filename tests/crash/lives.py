@@ -13,11 +13,11 @@ from typing import Any
 
 import httpx
 
-from tests.conftest import DEADLINE_S, ROOT, ServerProcess
+from tests.conftest import DEADLINE_S
 from tests.crash.account import Account
 from tests.crash.calls import Door, Lost, Unanswered
+from tests.crash.nursery import Nursery, Server
 
-SITE = Path(__file__).parent / "site"
 SEGMENT_BYTES = 6000
 ENDLESS = 2**30
 MOST = 20
@@ -41,25 +41,27 @@ def door(http: httpx.AsyncClient) -> Door:
 class Lives:
     """A folder, and the account of all that was said to the servers that lived on it."""
 
+    nursery: Nursery
     root: Path
     chance: random.Random = field(default_factory=random.Random)
     account: Account = field(default_factory=Account)
     segment_bytes: int = SEGMENT_BYTES
     disk: str = ""
     planted: str = ""
+    lives: int = 0
 
     def __post_init__(self) -> None:
         self.root.mkdir()
 
     async def at(self, point: str) -> None:
         """A life that ends at a named point. Raises Lost; an AssertionError where the point is not reached."""
-        mark = self.root / f"mark-{len(list(self.root.iterdir()))}"
+        mark = self.root / f"mark-{self.lives}"
 
-        async def until_killed(server: ServerProcess, http: httpx.AsyncClient) -> None:
+        async def until_killed(server: Server, http: httpx.AsyncClient) -> None:
             await self.account.call_together(door(http), MOST)
             deadline = time.monotonic() + DEADLINE_S
             while not mark.exists():
-                assert server.process.poll() is None or mark.exists(), f"ended before {point}"
+                assert server.is_alive() or mark.exists(), f"ended before {point}"
                 assert time.monotonic() < deadline, f"{point} was not reached"
                 await asyncio.sleep(0.01)  # polls a real process
 
@@ -68,10 +70,10 @@ class Lives:
     async def at_random(self, longest_s: float) -> None:
         """A life that ends at any moment, under calls. Raises Lost."""
 
-        async def for_a_while(server: ServerProcess, http: httpx.AsyncClient) -> None:
+        async def for_a_while(server: Server, http: httpx.AsyncClient) -> None:
             calling = asyncio.ensure_future(self.account.call_together(door(http), 10_000))
             await asyncio.wait([calling], timeout=self.chance.uniform(0, longest_s))
-            server.process.kill()
+            await asyncio.to_thread(server.kill)
             await calling
 
         await self._live(for_a_while, {})
@@ -79,27 +81,33 @@ class Lives:
     async def settled(self) -> None:
         """A last life, in which nothing is cut. Raises Lost."""
 
-        async def nothing(server: ServerProcess, http: httpx.AsyncClient) -> None:
+        async def nothing(server: Server, http: httpx.AsyncClient) -> None:
             await self.account.settle(door(http))
 
         await self._live(nothing, {})
 
     async def _live(
-        self, ending: Callable[[ServerProcess, httpx.AsyncClient], Awaitable[None]], environment: dict[str, str]
+        self, ending: Callable[[Server, httpx.AsyncClient], Awaitable[None]], environment: dict[str, str]
     ) -> None:
-        server = await asyncio.to_thread(self._started, environment)
+        server = self._start(environment)
         try:
-            async with httpx.AsyncClient(base_url=server.url, timeout=DEADLINE_S) as http:
+            async with httpx.AsyncClient(base_url=await asyncio.to_thread(_url, server), timeout=DEADLINE_S) as http:
                 with suppress(Unanswered):
                     await self.account.settle(door(http))
                 await ending(server, http)
         finally:
-            await asyncio.to_thread(server.kill)
+            server.close()
 
-    def _started(self, environment: dict[str, str]) -> ServerProcess:
-        own = {"PYTHONPATH": f"{SITE}:{ROOT}", "FAILPOINT_SEGMENT_BYTES": str(self.segment_bytes)}
-        own |= {"FAILPOINT_DISK": self.disk, "FAILPOINT_PLANTED": self.planted}
-        try:
-            return ServerProcess("--journal", f"file://{self.root}/journal", env={**own, **environment})
-        except (RuntimeError, httpx.TransportError) as error:
-            raise Lost(f"it does not start again: {error}") from error
+    def _start(self, environment: dict[str, str]) -> Server:
+        own = {"FAILPOINT_SEGMENT_BYTES": str(self.segment_bytes)}
+        own |= {"FAILPOINT_DISK": self.disk, "FAILPOINT_PLANTED": self.planted, **environment}
+        self.lives += 1
+        arguments = ["--port", "0", "--journal", f"file://{self.root}/journal"]
+        return self.nursery.start(arguments, own, self.root / f"said-{self.lives}")
+
+
+def _url(server: Server) -> str:
+    try:
+        return server.url()
+    except RuntimeError as error:
+        raise Lost(f"it does not start again: {error}") from error
