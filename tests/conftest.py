@@ -1,5 +1,6 @@
 """Fixtures for all: real servers as real processes, on free ports, ended by their process id."""
 
+import atexit
 import os
 import re
 import select
@@ -9,13 +10,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tests.nursery import Forked, Nursery
+
 ROOT = Path(__file__).parent.parent
-STORAGE = ("demo", "crash")
+STORAGE = ("tests/demo/", "tests/crash/test_kill_in_demo.py")
 DEADLINE_S = 120  # an upper bound for a busy machine; nothing waits for it to pass
 
 
@@ -23,8 +27,16 @@ DEADLINE_S = 120  # an upper bound for a busy machine; nothing waits for it to p
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Side by side go files, not tests of one file, which share servers; and no two with a storage cluster."""
     for item in items:
-        folder = item.path.relative_to(ROOT / "tests").parts[0]
-        item.add_marker(pytest.mark.xdist_group("storage" if folder in STORAGE else str(item.path)))
+        path = str(item.path.relative_to(ROOT))
+        item.add_marker(pytest.mark.xdist_group("storage" if path.startswith(STORAGE) else path))
+
+
+@cache
+def nursery() -> Nursery:
+    """The one of this process; it ends with it."""
+    found = Nursery()
+    atexit.register(found.close)
+    return found
 
 
 class ServerProcess:
@@ -35,9 +47,13 @@ class ServerProcess:
             arguments += ("--checkpoints", tempfile.mkdtemp())
         command = [sys.executable, "-m", "app", "--port", str(port), *arguments]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
-        self.process = subprocess.Popen(
-            command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        self.process: Forked | subprocess.Popen[str]
+        if "PYTHONPATH" in (env or {}):  # what is to be imported first must be
+            self.process = subprocess.Popen(
+                command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+        else:
+            self.process = nursery().start(command[3:], str(cwd), environment)
         self.url = self._announced()
         self._until_ready()
 
