@@ -40,7 +40,7 @@ def test_what_is_no_route_is_404_and_says_so(api: Api) -> None:
     refused(api.send("GET", "/v2/partitions"), 404, "route-not-found", "/v2/partitions", "/docs")
     refused(api.send("GET", "/v1/partitions/"), 404, "route-not-found")
     refused(api.send("POST", f"{api.path}/unseal", {}), 404, "route-not-found")
-    refused(api.send("GET", "/v1/checkpoints"), 404, "route-not-found")
+    refused(api.send("GET", "/v1/checkpoint"), 404, "route-not-found")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,8 @@ def test_the_codes_and_statuses_are_the_contracts() -> None:
     assert statuses == {
         "bad-request": 400, "forbidden": 403, "route-not-found": 404, "partition-not-found": 404,
         "sample-not-found": 404, "key-not-found": 404, "field-not-found": 404, "claim-not-found": 404,
-        "clear-not-found": 404, "clear-closed": 409, "sample-clearing": 409,
+        "clear-not-found": 404, "checkpoint-not-found": 404, "epoch-mismatch": 409,
+        "checkpoint-exists": 409, "checkpoint-corrupt": 409, "clear-closed": 409, "sample-clearing": 409,
         "method-not-allowed": 405, "partition-sealed": 409, "lease-lost": 409,
         "not-acceptable": 406, "partition-conflict": 409, "dtype-conflict": 409, "kind-conflict": 409,
         "group-conflict": 409, "idempotency-in-flight": 409, "idempotency-mismatch": 422, "partition-cleared": 410,

@@ -37,7 +37,7 @@ def test_the_committed_document_is_the_app_s() -> None:
 
 def test_every_route_is_in_it() -> None:
     assert len(OPERATIONS) == sum(len(methods) for methods in DOCUMENT["paths"].values())
-    assert len({described(op)["operationId"] for op in OPERATIONS}) == len(OPERATIONS) == 38
+    assert len({described(op)["operationId"] for op in OPERATIONS}) == len(OPERATIONS) == 43
 
 
 @each_operation
@@ -89,8 +89,3 @@ def test_an_example_that_does_not_fit_is_noticed() -> None:
     schema = {"$ref": "#/components/schemas/Health"}
     with pytest.raises(jsonschema_rs.ValidationError):
         check({"status": "poorly"}, schema)
-
-
-def test_no_member_of_a_later_issue_is_offered() -> None:
-    text = json.dumps(DOCUMENT)
-    assert not [word for word in ("revive", "revived") if f'"{word}"' in text]

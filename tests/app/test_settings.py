@@ -12,6 +12,8 @@ GOOD: list[tuple[str, str, Any]] = [
     ("port", "0", 0),
     ("port", "65535", 65_535),
     ("journal", "memory:", "memory:"),
+    ("checkpoints", "a/b", "a/b"),
+    ("restore", "x.checkpoint", "x.checkpoint"),
     ("min_free_bytes", "1", 1),
     ("device", "npu:3", "npu:3"),
     ("device", "auto", "auto"),
@@ -49,7 +51,7 @@ BAD = [
     ("log_level", "LOUD", "warning"),
 ]
 DEFAULTS: dict[str, Any] = {
-    "host": "127.0.0.1", "port": 8700, "journal": "file:data/journal",
+    "host": "127.0.0.1", "port": 8700, "journal": "file:data/journal", "checkpoints": "", "restore": "",
     "min_free_bytes": 2**28, "device": "cpu", "max_body_bytes": 2**26,
     "max_cell_bytes": 2**16, "max_waiting_per_client": 10_000, "allowed_hosts": (), "allow_unauthenticated": False,
     "realtime": True,

@@ -33,6 +33,9 @@ CHANGES: dict[str, Run] = {
     "commit_clear": lambda c, **key: c.commit_clear("x1", **key),
     "revoke": lambda c, **key: c.revoke("p", ["x"], keys=["a"], **key),
     "abort_clear": lambda c, **key: c.abort_clear("x1", **key),
+    "create_checkpoint": lambda c, **key: c.create_checkpoint("s", **key),
+    "delete_checkpoint": lambda c, **key: c.delete_checkpoint("s", **key),
+    "restore_checkpoint": lambda c, **key: c.restore_checkpoint("s", **key),
 }
 READS: dict[str, Run] = {
     "partition": lambda c: c.partition("p"),
@@ -52,6 +55,8 @@ READS: dict[str, Run] = {
     "dead": lambda c: c.dead("p", "t"),
     "clears": lambda c: c.clears(),
     "seen_clear": lambda c: c.seen_clear("x1"),
+    "checkpoints": lambda c: c.checkpoints(),
+    "checkpoint": lambda c: c.checkpoint("s"),
 }
 AGAIN = CHANGES | READS
 ONCE: dict[str, Run] = {"ready": lambda c: c.ready()}
