@@ -24,6 +24,7 @@ def new_engine(device: torch.device | None = None) -> Engine:
     """An empty one, in a process that treats its memory as the service does."""
     memory.keep_large_blocks()
     memory.collect_rarely()
+    memory.freeze()
     return Engine(time.monotonic, time.time, device)
 
 
