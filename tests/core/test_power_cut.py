@@ -1,6 +1,6 @@
 """The power goes at any call to the disk, again and again on one folder, under an application whose callers go on to
 the end: rotations, snapshots and trims are among what is cut. What was acknowledged is there afterwards, the rest
-whole or not at all. TEST_LONG=1: more lives; TEST_SEED: another chance.
+whole or not at all. TEST_LONG=1: more histories of forty lives; TEST_SEED: others.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from app.compact import compact
 from core.engine import Engine
 from core.executor import Executor
 from core.journal import EntryId, FileJournal, JournalError, JournalUnavailable
-from core.journal.folder import Disk
+from core.journal.folder import REAL_DISK, Disk, Folder
 from tests.contracts.power import UncertainDisk
 from tests.core.running import TIMEOUT_S
 from tests.crash.account import Account
@@ -30,7 +30,7 @@ from tests.model.asgi import Application
 
 LONG = os.environ.get("TEST_LONG") == "1"
 SEED = int(os.environ.get("TEST_SEED", "7"))
-LIVES = 1000 if LONG else 40
+HISTORIES, LIVES = 25 if LONG else 1, 40
 LATEST_CUT = 120
 SEGMENT_BYTES = 6000
 MOST = 10_000
@@ -76,7 +76,6 @@ class Lives:
         self.folder = root / "0"
         self.folder.mkdir()
         self.application: Application | None = None
-        self.ends: dict[str, int] = {}
 
     async def live(self, number: int, is_last: bool) -> None:
         """Start, hold what is there against the account, and go on until the power goes. Raises Lost."""
@@ -95,7 +94,7 @@ class Lives:
         finally:
             journal.close()
         power.close()
-        self.folder = image
+        self.folder = self.folder if is_last else image
 
     async def _serve(self, journal: FileJournal, is_last: bool) -> None:
         broken = asyncio.Event()
@@ -115,7 +114,7 @@ class Lives:
             await executor.close()
 
 
-async def live_on(root: Path, lives: int, patch: pytest.MonkeyPatch, seed: int) -> Account:
+async def live_on(root: Path, lives: int, patch: pytest.MonkeyPatch, seed: int) -> Lives:
     """That many lives; the last one is not cut. Raises Lost."""
     patch.setattr(compaction, "_started", lambda command: command)
     patch.setattr(compaction, "_ended", made_here)
@@ -124,14 +123,20 @@ async def live_on(root: Path, lives: int, patch: pytest.MonkeyPatch, seed: int) 
     for number in range(1, lives + 1):
         async with asyncio.timeout(TIMEOUT_S):
             await history.live(number, number == lives)
-    return history.account
+    return history
 
 
 @pytest.mark.asyncio
-async def test_power_cuts_lose_nothing_that_was_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    print(f"seed {SEED}")  # noqa: T201  (the chance of this one again)
-    account = await live_on(tmp_path, LIVES, monkeypatch, SEED)
-    assert len(account.told) > LIVES
+@pytest.mark.parametrize("seed", range(SEED, SEED + HISTORIES))
+async def test_power_cuts_lose_nothing_that_was_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    history = await live_on(tmp_path, LIVES, monkeypatch, seed)
+    assert len(history.account.told) > 5 * LIVES
+    assert not history.account.pending
+    folder = Folder(history.folder, REAL_DISK)
+    assert folder.segments()[0] > 1, "it was trimmed"
+    assert folder.snapshots()
 
 
 CAUGHT_AS = {

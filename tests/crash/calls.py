@@ -55,6 +55,7 @@ async def look(door: Door) -> Seen:
     batch = await ask(door, "POST", f"{PATH}/batch-meta", {"include": INCLUDE, "expand": True})
     if batch is None:
         return Seen(server["revision"], {}, set(), 0)
+    assert batch.get("next_cursor") is None, "more rows than one page shows"
     none = [None] * batch["size"]
     columns = [batch.get(name) or none for name in ("keys", "group_ids", "custom_meta")]
     columns += [batch["backend_meta"].get("n", none), batch["field_status"].get("n", none)]
