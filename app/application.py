@@ -89,6 +89,7 @@ def build(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         executor.start()
+        executor.tidy()
         on_start()
         yield
         await on_stop()

@@ -357,7 +357,7 @@ class Executor:
             self._tell(partial(self._on_closed, closed))
 
     def tidy(self) -> None:
-        """A snapshot was added: let the journal go of what two of them hold."""
+        """A snapshot was added, or may have been just before a kill: let the journal go of what two of them hold."""
         self._inbox.put(self._journal.tidy)
 
     def _look_for_room(self) -> None:

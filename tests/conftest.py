@@ -40,15 +40,20 @@ def nursery() -> Nursery:
 
 
 class ServerProcess:
-    """A `python -m app` of our own. `url` once it is up; `stop` and `kill` end it."""
+    """A `python -m app` of our own. `url` once it is up; `stop` and `kill` end it.
 
-    def __init__(self, *arguments: str, cwd: Path = ROOT, env: dict[str, str] | None = None, port: int = 0) -> None:
+    `anew`: with imports of its own, for what must be there before them.
+    """
+
+    def __init__(
+        self, *arguments: str, cwd: Path = ROOT, env: dict[str, str] | None = None, port: int = 0, anew: bool = False
+    ) -> None:
         if "memory:" in arguments and "--checkpoints" not in arguments:
             arguments += ("--checkpoints", tempfile.mkdtemp())
         command = [sys.executable, "-m", "app", "--port", str(port), *arguments]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
         self.process: Forked | subprocess.Popen[str]
-        if "PYTHONPATH" in (env or {}):  # what is to be imported first must be
+        if anew:
             self.process = subprocess.Popen(
                 command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
             )
@@ -63,16 +68,25 @@ class ServerProcess:
         line = self.process.stdout.readline() if ready else ""
         match = re.search(r"http://\S+", line)
         if match is None:
-            self.kill()
-            raise RuntimeError(f"the server did not start: {line!r} {self.process.communicate()[1]}")
+            raise self._failed(f"the server did not start: {line!r}")
         return match[0]
+
+    def _failed(self, what: str) -> RuntimeError:
+        self.process.kill()
+        return RuntimeError(f"{what} {self.process.communicate(timeout=DEADLINE_S)[1]}")
 
     def _until_ready(self) -> None:
         deadline = time.monotonic() + DEADLINE_S
         with httpx.Client() as client:
-            while client.get(f"{self.url}/readyz").status_code != 200:
+            while not self._is_ready(client):
                 if time.monotonic() > deadline or self.process.poll() is not None:
-                    raise RuntimeError("the server did not become ready")
+                    raise self._failed("the server did not become ready")
+
+    def _is_ready(self, client: httpx.Client) -> bool:
+        try:
+            return client.get(f"{self.url}/readyz").status_code == 200
+        except httpx.TransportError:
+            return False
 
     def stop(self) -> int:
         """SIGTERM; the exit status."""

@@ -4,6 +4,7 @@ From there on it is what `python -m app` is, so that a test waits for no imports
 here; `python -m tests.nursery FD` is that process: it takes orders from a socket, until that is closed.
 """
 
+import importlib
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -75,6 +77,7 @@ class Nursery:
     """Where servers come from; there is one for each process that runs tests."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, "-m", __name__, str(theirs.fileno())]
         self._process = subprocess.Popen(command, cwd=ROOT, pass_fds=[theirs.fileno()])
@@ -84,9 +87,11 @@ class Nursery:
         """A server, and both ends of what it says."""
         (out, their_out), (err, their_err), (status, their_status) = os.pipe(), os.pipe(), os.pipe()
         theirs = [their_out, their_err, their_status]
-        socket.send_fds(self._orders, [json.dumps([arguments, cwd, environment]).encode()], theirs)
+        with self._lock:
+            socket.send_fds(self._orders, [json.dumps([arguments, cwd, environment]).encode()], theirs)
+            pid = int(self._orders.recv(32))
         _close(theirs)
-        return Forked(int(self._orders.recv(32)), status, out, err)
+        return Forked(pid, status, out, err)
 
     def close(self) -> None:
         self._orders.close()
@@ -109,6 +114,8 @@ def _become(order: bytes, fds: list[int]) -> NoReturn:
     sys.argv[1:] = arguments
     random.seed()
     np.random.seed()
+    with suppress(ImportError):
+        importlib.import_module("sitecustomize")  # as any new process does
     try:
         _end(main(arguments))
     except SystemExit as end:

@@ -78,6 +78,17 @@ def verified(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str
     return status, said.out + said.err
 
 
+def test_what_a_kill_left_of_older_snapshots_goes_at_the_next_start(folder: Path, grown: list[Any]) -> None:
+    left = folder / f"{1:020d}.snapshot"
+    left.write_bytes((folder / names(folder, "snapshot")[0]).read_bytes())
+    service = server(folder)
+    try:
+        wait_for(lambda: not left.exists())
+        assert len(names(folder, "snapshot")) == 2
+    finally:
+        service.kill()
+
+
 def test_it_verifies(folder: Path, grown: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
     status, said = verified(folder, capsys)
     assert (status, "1 partitions, 65536 samples" in said) == (0, True)

@@ -162,11 +162,11 @@ def _is_snapshot(_: Path, target: Path) -> bool:
     return Path(target).suffix == ".snapshot"
 
 
-def _rotates(self: FileJournal, _term: int, segments: list[int], _last: Any) -> bool:
+def _rotates(self: FileJournal, _journal: int, _term: int, segments: list[int], _last: Any) -> bool:
     return len(segments) > len(self._segments) > 0
 
 
-def _trims(self: FileJournal, _term: int, segments: list[int], _last: Any) -> bool:
+def _trims(self: FileJournal, _journal: int, _term: int, segments: list[int], _last: Any) -> bool:
     return len(segments) < len(self._segments)
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import httpx
 
-from tests.conftest import DEADLINE_S
+from tests.conftest import DEADLINE_S, ROOT, ServerProcess
 from tests.crash.account import Account
 from tests.crash.calls import Door, Lost, Unanswered
-from tests.crash.nursery import Nursery, Server
 
+SITE = Path(__file__).parent / "site"
 SEGMENT_BYTES = 6000
 ENDLESS = 2**30
 MOST = 20
@@ -45,7 +45,6 @@ class NotStarted(Lost):
 class Lives:
     """A folder, and the account of all that was said to the servers that lived on it."""
 
-    nursery: Nursery
     root: Path
     chance: random.Random = field(default_factory=random.Random)
     account: Account = field(default_factory=Account)
@@ -61,11 +60,11 @@ class Lives:
         """A life that ends at a named point. Raises Lost; an AssertionError where the point is not reached."""
         mark = self.root / f"mark-{self.lives}"
 
-        async def until_killed(server: Server, http: httpx.AsyncClient) -> None:
+        async def until_killed(server: ServerProcess, http: httpx.AsyncClient) -> None:
             await self.account.call_together(door(http), MOST)
             deadline = time.monotonic() + DEADLINE_S
             while not mark.exists():
-                assert server.is_alive() or mark.exists(), f"ended before {point}"
+                assert server.process.poll() is None or mark.exists(), f"ended before {point}"
                 assert time.monotonic() < deadline, f"{point} was not reached"
                 await asyncio.sleep(0.01)  # polls a real process
 
@@ -78,7 +77,7 @@ class Lives:
     async def at_random(self, longest_s: float) -> None:
         """A life that ends at any moment, under calls. Raises Lost."""
 
-        async def for_a_while(server: Server, http: httpx.AsyncClient) -> None:
+        async def for_a_while(server: ServerProcess, http: httpx.AsyncClient) -> None:
             calling = asyncio.ensure_future(self.account.call_together(door(http), 10_000))
             await asyncio.wait([calling], timeout=self.chance.uniform(0, longest_s))
             await asyncio.to_thread(server.kill)
@@ -89,33 +88,33 @@ class Lives:
     async def settled(self) -> None:
         """A last life, in which nothing is cut. Raises Lost."""
 
-        async def nothing(server: Server, http: httpx.AsyncClient) -> None:
+        async def nothing(server: ServerProcess, http: httpx.AsyncClient) -> None:
             await self.account.settle(door(http))
 
         await self._live(nothing, {})
 
     async def _live(
-        self, ending: Callable[[Server, httpx.AsyncClient], Awaitable[None]], environment: dict[str, str]
+        self, ending: Callable[[ServerProcess, httpx.AsyncClient], Awaitable[None]], environment: dict[str, str]
     ) -> None:
-        server = self._start(environment)
         try:
-            async with httpx.AsyncClient(base_url=await asyncio.to_thread(_url, server), timeout=DEADLINE_S) as http:
+            server = await asyncio.to_thread(self._start, environment)
+        except Lost:
+            if Path(environment.get("FAILPOINT_MARK", "/")).is_file():  # killed as it started
+                return
+            raise
+        try:
+            async with httpx.AsyncClient(base_url=server.url, timeout=DEADLINE_S) as http:
                 with suppress(Unanswered):
                     await self.account.settle(door(http))
                 await ending(server, http)
         finally:
-            server.close()
+            server.kill()
 
-    def _start(self, environment: dict[str, str]) -> Server:
-        own = {"FAILPOINT_SEGMENT_BYTES": str(self.segment_bytes)}
+    def _start(self, environment: dict[str, str]) -> ServerProcess:
+        own = {"PYTHONPATH": f"{SITE}:{ROOT}", "FAILPOINT_SEGMENT_BYTES": str(self.segment_bytes)}
         own |= {"FAILPOINT_DISK": self.disk, "FAILPOINT_PLANTED": self.planted, **environment}
         self.lives += 1
-        arguments = ["--port", "0", "--journal", f"file://{self.root}/journal"]
-        return self.nursery.start(arguments, own, self.root / f"said-{self.lives}")
-
-
-def _url(server: Server) -> str:
-    try:
-        return server.url()
-    except RuntimeError as error:
-        raise NotStarted(f"it does not start again: {error}") from error
+        try:
+            return ServerProcess("--journal", f"file://{self.root}/journal", env=own)
+        except RuntimeError as error:
+            raise Lost(f"it does not start again: {error}") from error

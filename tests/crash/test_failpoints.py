@@ -5,7 +5,7 @@ acknowledged (account.py). TEST_LONG=1: 200 rounds of points and moments by chan
 import asyncio
 import os
 import random
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import pytest
 from tests.crash.calls import Lost
 from tests.crash.failpoints import POINTS
 from tests.crash.lives import ENDLESS, SEGMENT_BYTES, Lives
-from tests.crash.nursery import Nursery
 
 pytestmark = pytest.mark.asyncio
 LONG = os.environ.get("TEST_LONG") == "1"
@@ -32,13 +31,6 @@ ROUNDS = 200
 LONGEST_S = 0.6
 
 
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    place = Nursery()
-    yield place
-    place.close()
-
-
 async def side_by_side(*histories: Coroutine[Any, Any, None]) -> None:
     """Each to its end, which takes its server with it, whatever became of the others."""
     for outcome in await asyncio.gather(*histories, return_exceptions=True):
@@ -52,12 +44,12 @@ async def at_each(lives: Lives, points: tuple[str, ...]) -> None:
     await lives.settled()
 
 
-async def test_killed_at_each_point_it_keeps_what_was_acknowledged(nursery: Nursery, tmp_path: Path) -> None:
+async def test_killed_at_each_point_it_keeps_what_was_acknowledged(tmp_path: Path) -> None:
     """Two folders side by side. One grows no snapshots; what was not synced there is lost at each kill."""
     assert {point.split(":")[0] for point in (*OF_CALLS, *OF_SNAPSHOTS)} == set(POINTS)
     calls, snapshots = (
-        Lives(nursery, tmp_path / "calls", segment_bytes=ENDLESS, disk="forgetful"),
-        Lives(nursery, tmp_path / "snapshots"),
+        Lives(tmp_path / "calls", segment_bytes=ENDLESS, disk="forgetful"),
+        Lives(tmp_path / "snapshots"),
     )
     await side_by_side(at_each(calls, OF_CALLS), at_each(snapshots, OF_SNAPSHOTS))
     assert len(calls.account.told) > 20 * len(OF_CALLS)
@@ -65,15 +57,13 @@ async def test_killed_at_each_point_it_keeps_what_was_acknowledged(nursery: Nurs
 
 
 @pytest.mark.skipif(not LONG, reason="the long form")
-async def test_killed_at_points_and_moments_by_chance_it_keeps_what_was_acknowledged(
-    nursery: Nursery, tmp_path: Path
-) -> None:
+async def test_killed_at_points_and_moments_by_chance_it_keeps_what_was_acknowledged(tmp_path: Path) -> None:
     print(f"seed {SEED}")  # noqa: T201  (the chance of this one again)
-    await side_by_side(*(by_chance(nursery, tmp_path / disk, disk) for disk in ("real", "forgetful")))
+    await side_by_side(*(by_chance(tmp_path / disk, disk) for disk in ("real", "forgetful")))
 
 
-async def by_chance(nursery: Nursery, root: Path, disk: str) -> None:
-    lives = Lives(nursery, root, random.Random(f"{SEED}-{disk}"), disk=disk)
+async def by_chance(root: Path, disk: str) -> None:
+    lives = Lives(root, random.Random(f"{SEED}-{disk}"), disk=disk)
     for _ in range(ROUNDS // 2):
         if lives.chance.random() < 0.5:
             await lives.at_random(LONGEST_S)
@@ -98,13 +88,13 @@ PLANTED = {
 }
 
 
-async def test_planted_bugs_are_caught(nursery: Nursery, tmp_path: Path) -> None:
+async def test_planted_bugs_are_caught(tmp_path: Path) -> None:
     """Each in servers of its own, two at a time."""
     two = asyncio.Semaphore(2)
 
     async def caught(bug: str, point: str, words: str) -> None:
         segment_bytes = SEGMENT_BYTES if "trimmed" in bug else ENDLESS
-        lives = Lives(nursery, tmp_path / bug, segment_bytes=segment_bytes, disk="forgetful", planted=bug)
+        lives = Lives(tmp_path / bug, segment_bytes=segment_bytes, disk="forgetful", planted=bug)
         async with two:
             with pytest.raises(Lost, match=words):
                 await at_each(lives, (point,) * 8)
