@@ -183,8 +183,11 @@ class Incoming:
             self._keyed = keyed(self.key, self.method, self.scope["path"], self.scope["query_string"], body)
 
     async def kept(self) -> Reply | None:
-        """The reply to this key, where the call was made before; for calls whose work is not the engine's."""
-        if self._keyed is None:
+        """The reply to this key, where the call was made before; for calls whose work is not the engine's.
+
+        Raises EpochMismatch too.
+        """
+        if self._keyed is None and self.epoch is None:
             return None
         found = await self._submit(lambda _: None, lambda _: Reply(204, b"", keep=False))
         return found if found.replayed else None

@@ -79,7 +79,7 @@ def verified(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str
 
 
 def test_what_a_kill_left_of_older_snapshots_goes_at_the_next_start(folder: Path, grown: list[Any]) -> None:
-    left = folder / f"{1:020d}.snapshot"
+    left = folder / f"{0:020d}.snapshot"
     left.write_bytes((folder / names(folder, "snapshot")[0]).read_bytes())
     service = server(folder)
     try:

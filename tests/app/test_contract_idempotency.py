@@ -74,7 +74,9 @@ def is_replay(reply: httpx.Response) -> bool:
 
 
 def test_the_list_names_every_changing_route() -> None:
+    """But those of checkpoints, which change all partitions: test_contract_checkpoints.py."""
     routes = {(op.method, op.path) for group in ALL for op in group.operations if op.changes}
+    routes = {(method, path) for method, path in routes if not path.startswith("/v1/checkpoints")}
     inside = "/v1/partitions/{partition_id}"
     paths = [path.replace("tasks/t/", "tasks/{task}/") for _, path, _ in CHANGES]
     listed = [path if path.startswith("/") else f"{inside}/{path}".rstrip("/") for path in paths]

@@ -16,6 +16,7 @@ from core.cells import Const
 from core.engine import _APPLY, Engine
 from core.events import AnyEvent, Change, Declared, Event, Limits, Settings
 from core.forms import FieldForm, to_bytes
+from core.operations.checkpoints import begin_history, image_of, looked_through, restore
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.clears import Wanted as Wish
 from core.operations.clears import abort_clear, commit_clear, plan_clear
@@ -69,6 +70,8 @@ SAMPLES: list[AnyEvent] = [
     events.Expired("p", INDEXES),
     events.Allotted("p", "task", "rank_aware:0:1", events.Terms(("f",), 2, "explicit", b"{}"), [INDEXES, b""]),
     events.Consumed("p", "task", b"", 2),
+    events.Begun("", "name"),
+    events.Restored("", b"image"),
 ]
 
 
@@ -94,7 +97,9 @@ def test_every_type_is_in_the_union_in_the_engines_table_and_in_these_tests() ->
     types = all_types(Event)
     assert types == set(get_args(AnyEvent))
     assert types == {type(event) for event in SAMPLES}
-    assert types == _APPLY.keys() | {events.PartitionMade, events.PartitionDeleted, events.Extended}
+    assert types == _APPLY.keys() | {
+        events.PartitionMade, events.PartitionDeleted, events.Extended, events.Begun, events.Restored,
+    }  # fmt: skip
 
 
 def life() -> Engine:
@@ -127,6 +132,8 @@ def life() -> Engine:
     expire(engine, 5.0)
     add(engine, "gone", 2, ttl_s=5.0)
     delete_partition(engine, "gone", None)
+    begin_history(engine)
+    restore(engine, looked_through(new_engine(), image_of(engine)[1]), unproduced=False)
     return engine
 
 

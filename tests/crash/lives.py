@@ -41,6 +41,11 @@ class NotStarted(Lost):
     """It does not start again."""
 
 
+def was_reached(environment: dict[str, str]) -> bool:
+    """The point that it says."""
+    return Path(environment.get("FAILPOINT_MARK", "/")).is_file()
+
+
 @dataclass
 class Lives:
     """A folder, and the account of all that was said to the servers that lived on it."""
@@ -99,9 +104,9 @@ class Lives:
         try:
             server = await asyncio.to_thread(self._start, environment)
         except Lost:
-            if Path(environment.get("FAILPOINT_MARK", "/")).is_file():  # killed as it started
-                return
-            raise
+            if not was_reached(environment):  # else it was killed as it started
+                raise
+            return
         try:
             async with httpx.AsyncClient(base_url=server.url, timeout=DEADLINE_S) as http:
                 with suppress(Unanswered):
