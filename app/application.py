@@ -24,9 +24,9 @@ from core.samplers import Sampler
 from .checkpoints import Checkpoints
 from .compaction import Compaction
 from .contract import Operation
+from .edge import Edge
 from .errors import on_bug, on_http_exception
 from .guard import Guard
-from .incoming import Edge
 from .openapi import document
 from .routes import ALL
 from .saving import Saving

@@ -3,10 +3,9 @@ a call with a key is handed on with it.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect
@@ -18,14 +17,10 @@ from core.events import Kept
 from core.executor import Executor, Terms
 from core.idempotency import Keyed
 from core.parked import Parked
-from core.samplers import Sampler
 
+from .edge import Edge
 from .errors import EdgeRefused
 from .keys import keyed
-from .settings import Settings
-
-if TYPE_CHECKING:
-    from .saving import Saving
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -66,23 +61,6 @@ class Reply:
         send = call.scope["state"]["send"]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
-
-
-@dataclass(slots=True)
-class Edge:
-    """What all routes share: the executor, the settings, this boot's id, checkpoints, samplers, who waits."""
-
-    executor: Executor
-    settings: Settings
-    device: str
-    durability: Literal["memory", "wal", "replicated"]
-    boot: str
-    started_at: float
-    saving: "Saving"
-    samplers: Mapping[str, type[Sampler]] = field(default_factory=dict)
-    waiting: dict[str, int] = field(default_factory=dict)
-    # One thread: each more is one more that the loop waits for when it wants the interpreter.
-    decoding: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "decode"))
 
 
 class Incoming:

@@ -1,6 +1,7 @@
 """A write being decided: which rows it means, what would change, the events for it. Nothing is applied until commit.
 
 New rows stand as row 0 (absent) while deciding: no group, no meta, nothing produced, which is what a new row has.
+Inserting and producing share each of its steps, hence its length.
 """
 
 from collections import Counter

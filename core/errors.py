@@ -11,6 +11,8 @@ Refused                       nothing changed; the caller can do something about
 ├── PreconditionFailed
 ├── TooMany                   TooManySamples, TooManyWaiting
 └── Unavailable               NotReady, Overloaded, JournalUnavailable
+
+The tree is one file, hence its length.
 """
 
 from collections.abc import Sequence

@@ -2,6 +2,7 @@
 
 Arrays travel as bytes: global indexes int64, sizes int32, little-endian. Cells are JSON bytes; one `bytes` stands for
 the same cell in every row. The order of members is the format: append new ones at the end, with a default.
+One file, hence its length: together they are the format.
 """
 
 from msgspec import Struct

@@ -2,6 +2,7 @@
 
 What claims do to it is in handing_out.py, what the end of rows does in leaving.py and clearing.py.
 A partition shares nothing with others, so none pays for another's size. Row 0 is absent everywhere.
+One method per event, hence its length.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,6 +1,7 @@
 """The journal in a folder: one write and one fdatasync for each append, segments that never change once closed.
 Laws: nothing is acknowledged before it is on disk; what failed once is never tried again; no file but the newest
 segment is ever written twice. Formats are segment.py's, trust is recovery.py's.
+One writer's whole life, hence the length.
 """
 
 import logging

@@ -1,6 +1,7 @@
 """Claiming: rows whose requested fields are all produced and that the task has not consumed, taken once.
 
 A claim that finds too little parks until data comes; it costs its batch, not its partition.
+One verb, from its check to its parked retry, hence its length.
 """
 
 from collections.abc import Callable

@@ -4,6 +4,8 @@ BatchmetaError
 ├── Problem           the service refused the call; one subclass per code of the contract (wire/problems.py)
 ├── ConnectionLost    no answer came: whether the call took effect is unknown
 └── UnreadableReply   an answer came that the contract does not know
+
+The tree is one file, hence its length.
 """
 
 from collections.abc import Mapping

@@ -1,0 +1,31 @@
+"""What all routes share, made once when the service starts."""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from core.executor import Executor
+from core.samplers import Sampler
+
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from .saving import Saving
+
+
+@dataclass(slots=True)
+class Edge:
+    """What all routes share: the executor, the settings, this boot's id, checkpoints, samplers, who waits."""
+
+    executor: Executor
+    settings: Settings
+    device: str
+    durability: Literal["memory", "wal", "replicated"]
+    boot: str
+    started_at: float
+    saving: "Saving"
+    samplers: Mapping[str, type[Sampler]] = field(default_factory=dict)
+    waiting: dict[str, int] = field(default_factory=dict)
+    # One thread: each more is one more that the loop waits for when it wants the interpreter.
+    decoding: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "decode"))
