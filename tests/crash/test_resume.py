@@ -146,12 +146,12 @@ async def one_life(url: str, run: Run) -> None:
 
 
 def test_each_sample_is_trained_once_over_kills_of_a_real_server(tmp_path: Path) -> None:
-    run = Run(REAL_ROUNDS * 40, random.Random(SEED))
+    run = Run(40 + REAL_ROUNDS * 4, random.Random(SEED))
     with Killed(tmp_path, None) as url:
         asyncio.run(one_save(url, run))
     kills = 0
     while not run.is_over:
-        with Killed(tmp_path, run.chance.uniform(0.05, 6.0) if kills < REAL_ROUNDS else None) as url:
+        with Killed(tmp_path, run.chance.uniform(0.05, 5.0) if kills < REAL_ROUNDS else None) as url:
             try:
                 asyncio.run(one_life(url, run))
             except GONE:
