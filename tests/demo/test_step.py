@@ -78,7 +78,7 @@ def test_ctrl_c_in_the_middle_of_the_step_stops_all_that_was_started(long_step: 
     said = long_step.communicate(timeout=DEADLINE_S)[0]
     assert long_step.returncode == 130, said
     assert "stopped" in said
-    assert processes_of_group(long_step.pid) == []
+    until_gone(long_step.pid)
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{url}/readyz")
 
@@ -91,6 +91,14 @@ def until_samples_are_there(url: str) -> None:
             return
         time.sleep(0.05)
     raise TimeoutError("no sample was put")
+
+
+def until_gone(group: int) -> None:
+    """What Python keeps beside a process notices its end, and ends a moment later."""
+    deadline = time.monotonic() + 10
+    while left := processes_of_group(group):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.01)
 
 
 def processes_of_group(group: int) -> list[int]:
