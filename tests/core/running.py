@@ -98,7 +98,8 @@ class Running:
         return gate
 
     async def settle(self) -> None:
-        """All calls queued so far were looked at, and whatever they answered has reached the loop."""
+        """All calls queued, or cancelled, so far were looked at, and whatever they answered has reached the loop."""
+        await asyncio.sleep(0)  # who cancelled is told of by the loop, in its next turn
         await self.do(lambda _: None)
 
     async def advance(self, seconds: float) -> None:
