@@ -43,13 +43,15 @@ class Guard:
                 message["headers"] = [*message.get("headers", ()), *names(request_id, self._executor)]
             await send(message)
 
+        app = self._app
         try:
             self._check(scope, headers)
         except EdgeRefused as error:
-            reply = edge_refused(error, request_id)
-            await reply(scope, receive, send_named)
-            return
-        await self._app(scope, receive, send_named)
+            app = edge_refused(error, request_id)
+        try:
+            await app(scope, receive, send_named)
+        finally:
+            scope["state"].clear()  # `send` is uvicorn's, which holds the scope: a cycle, for the collector to find
 
     def _check(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
         _check_target(scope)

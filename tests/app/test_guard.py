@@ -1,12 +1,14 @@
 """The guard alone, before an application that answers anything: readiness, hosts and headers at every state."""
 
+import gc
 from dataclasses import dataclass, replace
 from typing import Any, cast
+from weakref import ref
 
 import httpx
 import pytest
 from starlette.responses import PlainTextResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from app.application import build, new_edge
 from app.guard import Guard
@@ -48,6 +50,37 @@ async def test_what_passes_is_named_and_carries_the_epoch() -> None:
     assert reply.text == "reached"
     assert reply.headers["x-epoch"] == "3"
     assert reply.headers["x-request-id"]
+
+
+class Cycle:
+    """As uvicorn's: one request, which holds its scope, and whose method is `send`."""
+
+    def __init__(self) -> None:
+        headers = [(b"host", b"localhost")]
+        self.scope: Scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": headers}
+        self.sent: list[Message] = []
+
+    async def receive(self) -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        self.sent.append(message)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("host", [b"localhost", b"elsewhere"])
+async def test_a_request_leaves_nothing_that_the_collector_would_have_to_find(host: bytes) -> None:
+    cycle = Cycle()
+    cycle.scope["headers"] = [(b"host", host)]
+    is_there = ref(cycle)
+    gc.disable()
+    try:
+        await guard(StandIn())(cycle.scope, cycle.receive, cycle.send)
+        assert cycle.sent[0]["status"] == (200 if host == b"localhost" else 403)
+        del cycle
+        assert is_there() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.asyncio
