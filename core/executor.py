@@ -98,6 +98,7 @@ class Executor:
     ) -> None:
         self._engine, self._journal, self._on_fatal, self._on_closed = engine, journal, on_fatal, on_closed
         self._inbox: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        self._handed: list[Callable[[], object]] = []  # what came in this turn of the loop
         self._lot: ParkingLot[Call] = ParkingLot()
         self._decided: dict[str, bytes] = {}  # keys of calls whose answer is in this drain, and their digests
         self._answers: list[Answer] = []
@@ -142,14 +143,27 @@ class Executor:
     ) -> "asyncio.Future[Any]":
         if self.reading.reason is not None:
             raise NotReady(f"the service is not ready: {self.reading.reason}")
-        if self._inbox.qsize() > MAX_QUEUED:
+        if self._inbox.qsize() + len(self._handed) > MAX_QUEUED:
             raise Overloaded
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         call = Call(run, render, future, terms.keyed, terms.epoch)
-        self._inbox.put(partial(self._begin, call, terms.again))
+        self._hand(partial(self._begin, call, terms.again))
         self._inflight.add(future)
         future.add_done_callback(partial(self._left, call))
         return future
+
+    def _hand(self, job: Callable[[], object]) -> None:
+        """To the thread, at the end of this turn of the loop: woken at the first, it would fight for the interpreter
+        with the loop, which has the others to read still.
+        """
+        if not self._handed:
+            asyncio.get_running_loop().call_soon(self._hand_over)
+        self._handed.append(job)
+
+    def _hand_over(self) -> None:
+        handed, self._handed = self._handed, []
+        for job in handed:
+            self._inbox.put(job)
 
     def cut(self) -> "asyncio.Future[EntryId]":
         """The last entry of a part of the journal that holds all that was answered before, and is closed."""
@@ -169,7 +183,7 @@ class Executor:
     def _left(self, call: Call, future: "asyncio.Future[Any]") -> None:
         self._inflight.discard(future)
         if future.cancelled():
-            self._inbox.put(partial(self._lot.leave, call))
+            self._hand(partial(self._lot.leave, call))
 
     def _abandon(self, reason: str) -> None:
         for future in list(self._inflight):
@@ -184,7 +198,7 @@ class Executor:
     async def close(self) -> None:
         """Finish what is queued, turn away who waits, end the thread, close the journal."""
         self.stop_waiting()
-        self._inbox.put(self._end)
+        self._hand(self._end)
         await asyncio.to_thread(self._thread.join)
         for future in list(self._inflight):
             if not future.done():  # it was queued behind the end

@@ -40,10 +40,10 @@ class WatchedJournal(MemoryJournal):
 
 
 class Gate:
-    """Where a thread waits until a test lets it go on."""
+    """Where a thread waits until a test lets it go on; `before` is done first, in the test's thread."""
 
-    def __init__(self) -> None:
-        self._entered, self._open = threading.Event(), threading.Event()
+    def __init__(self, before: Callable[[], None] = lambda: None) -> None:
+        self._entered, self._open, self._before = threading.Event(), threading.Event(), before
 
     def __call__(self, _: object = None) -> None:
         self._entered.set()
@@ -53,6 +53,7 @@ class Gate:
         assert await asyncio.to_thread(self._entered.wait, TIMEOUT_S)
 
     def open(self) -> None:
+        self._before()
         self._open.set()
 
 
@@ -91,8 +92,8 @@ class Running:
         return await self.put(operation, *args)
 
     async def hold(self) -> Gate:
-        """The thread stands in an operation until the gate is opened, so that calls queue up behind it."""
-        gate = Gate()
+        """The thread stands in an operation until the gate is opened, so that calls queue up behind it, all of them."""
+        gate = Gate(self.executor._hand_over)
         self.put(gate).add_done_callback(asyncio.Future.exception)  # its answer is of no interest
         await gate.entered()
         return gate
