@@ -95,6 +95,8 @@ class FilteredSupplies:
 
     def note(self, rows: Ints, table: Table, *, is_told: bool = False) -> None:
         """A change touched these rows, `is_told`: their custom meta too. Who has too many to look at is dropped."""
+        if not self._kept:
+            return
         most = table.rows.n + BLOCK
         for key in [key for key, one in self._kept.items() if one.note(rows, is_told=is_told) > most]:
             del self._kept[key]

@@ -3,6 +3,7 @@
 Number 0 is *no group*. Groups are numbered in the order they were first named, so lowest number first is oldest first.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -31,13 +32,14 @@ class Groups:
             if group_id not in self.numbers:
                 self.numbers[group_id] = self.count
                 self._append(group_id)
-        numbers = np.array([self.numbers[group_id] for group_id in group_ids], np.int64)
-        self.number[rows] = numbers
-        for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
+        numbers = [self.numbers[group_id] for group_id in group_ids]
+        for row, number in zip(rows.tolist(), numbers, strict=True):
             self._next[row] = self._head[number]
             self._head[number] = row
-        np.add.at(self.size, numbers, 1)
-        return numbers
+        for number, count in Counter(numbers).items():
+            self.size[number] += count
+        self.number[rows] = numbers
+        return np.array(numbers, np.int64)
 
     def _append(self, group_id: bytes) -> None:
         capacity = next_capacity(self.count + 1, len(self.ids))

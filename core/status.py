@@ -23,25 +23,20 @@ def mask_of(bits: Iterable[int], words: int) -> Ints:
 
 
 class StatusWords:
-    """int64 [rows, words] on a tensor device; subclasses differ in how they reach it."""
+    """int64 [rows, words] on a tensor device; `width` is words per row. Subclasses differ in how they reach it."""
 
-    __slots__ = ("device", "words")
+    __slots__ = ("device", "width", "words")
 
     def __init__(self, device: torch.device, rows: int) -> None:
         self.device = device
         self._set(torch.zeros((rows, 1), dtype=torch.int64, device=device))
 
     def _set(self, words: torch.Tensor) -> None:
-        self.words = words
+        self.words, self.width = words, words.shape[1]
 
     def restore(self, words: Ints) -> None:
         """These words, int64 [rows, words], in place of what is there."""
         self._set(torch.from_numpy(words).to(self.device))
-
-    @property
-    def width(self) -> int:
-        """Words per row."""
-        return self.words.shape[1]
 
     def reserve(self, rows: int, fields: int) -> None:
         """Room for this many rows and fields; what is there stays."""
@@ -84,7 +79,7 @@ class HostWords(StatusWords):
     __slots__ = ("_view",)
 
     def _set(self, words: torch.Tensor) -> None:
-        self.words = words
+        super()._set(words)
         self._view: Ints = words.numpy()
 
     def gather(self, rows: slice | Ints) -> Ints:
