@@ -28,7 +28,7 @@ class Compaction:
     def begin(self, until: EntryId) -> None:
         """A part of the journal that ends with this entry is closed."""
         self._until = until
-        task = asyncio.get_running_loop().create_task(self._run())
+        task = asyncio.get_running_loop().create_task(self._run(until))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -46,9 +46,10 @@ class Compaction:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _run(self) -> None:
+    async def _run(self, until: EntryId) -> None:
+        """None where a newer one waits, behind the checkpoints that were asked for before: they need their entries."""
         async with self._turn:
-            failure = await self._make(self._until) if self._done < self._until else None
+            failure = await self._make(until) if self._done < until == self._until else None
         if failure is not None:
             _log.warning("no snapshot was made: %s", failure)
 
