@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from batchmeta.wire import PROBLEMS
+from tests.conftest import NO_TLS
 
 Json = Any
 _names = itertools.count()
@@ -21,7 +22,7 @@ class Api:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.http = httpx.Client(base_url=url, timeout=30)
+        self.http = httpx.Client(base_url=url, timeout=30, verify=NO_TLS)
         self.name = f"p{next(_names)}"
         self.path = f"/v1/partitions/{self.name}"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from tests.conftest import DEADLINE_S, ServerProcess
+from tests.conftest import DEADLINE_S, NO_TLS, ServerProcess
 
 PATH = "/v1/partitions/p"
 FIELDS = {"n": {"dtype": "int64", "lengths": [7]}, "o": {"kind": "object"}}
@@ -26,7 +26,7 @@ class Worker(threading.Thread):
         self.acknowledged: list[Any] = []
 
     def run(self) -> None:
-        with httpx.Client(base_url=self.url, timeout=30) as http:
+        with httpx.Client(base_url=self.url, timeout=30, verify=NO_TLS) as http:
             try:
                 while True:
                     self.acknowledged.append(self.step(http, self.at))
@@ -80,7 +80,7 @@ class Account:
         self.taken += [index for batch in taker.acknowledged for index in batch]
 
     def check(self, url: str) -> None:
-        with httpx.Client(base_url=url, timeout=30) as http:
+        with httpx.Client(base_url=url, timeout=30, verify=NO_TLS) as http:
             read = {
                 "keys": list(self.rows),
                 "include": ["keys", "custom_meta", "backend_meta", "group_ids"],

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import ROOT, ServerProcess
+from tests.conftest import NO_TLS, ROOT, ServerProcess
 
 PATH = "/v1/partitions/p"
 MARK = "x-die"
@@ -43,13 +43,13 @@ def dying_path(tmp_path: Path) -> str:
 
 def send(url: str, name: str, key: str = MARK) -> httpx.Response:
     method, path, body = CALLS[name]
-    with httpx.Client(base_url=url, timeout=30) as http:
+    with httpx.Client(base_url=url, timeout=30, verify=NO_TLS) as http:
         return http.request(method, f"{PATH}/{path}".rstrip("/"), json=body, headers={"Idempotency-Key": key})
 
 
 def counts(url: str) -> tuple[int, int]:
     """The service's revision, and how many rows the task consumed."""
-    with httpx.Client(base_url=url, timeout=30) as http:
+    with httpx.Client(base_url=url, timeout=30, verify=NO_TLS) as http:
         consumed = http.get(f"{PATH}/tasks/t/consumption?counts_only=true").json().get("consumed", 0)
         return http.get("/v1/server").json()["revision"], consumed
 

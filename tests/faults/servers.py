@@ -12,7 +12,7 @@ import httpx
 
 from core.journal import FileJournal
 from core.replay import replay
-from tests.conftest import DEADLINE_S, ROOT, ServerProcess
+from tests.conftest import DEADLINE_S, NO_TLS, ROOT, ServerProcess
 from tests.core.world import MANY, new_engine
 
 PATH = "/v1/partitions/p"
@@ -79,7 +79,7 @@ class Writer(threading.Thread):
         self.end: str = ""
 
     def run(self) -> None:
-        with httpx.Client(base_url=self.url, timeout=DEADLINE_S) as http:
+        with httpx.Client(base_url=self.url, timeout=DEADLINE_S, verify=NO_TLS) as http:
             while not self.stopping:
                 key = f"{self.prefix}_{len(self.acknowledged)}"
                 try:

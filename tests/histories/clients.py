@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.conftest import DEADLINE_S
+from tests.conftest import DEADLINE_S, NO_TLS
 from tests.histories import requests
 from tests.histories.history import UNKNOWN, Operation
 from tests.histories.requests import Held, Request
@@ -49,7 +49,7 @@ class Client(threading.Thread):
 
     def run(self) -> None:
         try:
-            with httpx.Client(base_url=self.url, timeout=DEADLINE_S) as http:
+            with httpx.Client(base_url=self.url, timeout=DEADLINE_S, verify=NO_TLS) as http:
                 for _ in range(self.calls):
                     self._call(http, draw(self.chance, self.record.partition, self.held))
         except BaseException as error:  # noqa: BLE001  (told to whoever joins)
