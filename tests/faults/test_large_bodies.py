@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -17,8 +16,7 @@ from .servers import PATH, insert, journal, until
 
 LIMIT, CLIENTS = 1_000_000, 24
 DEFAULT, FEW = 64 * 2**20, 2
-# What a busy system takes is in it: an alarm for a loop that stands, and no measure of how long a decoder takes.
-MOST_S = 1.0
+LOOKS = 3
 EVERY_S = 0.02
 
 
@@ -30,25 +28,24 @@ def body(rows: int, size: int) -> bytes:
 
 
 class Look(threading.Thread):
-    """Asks whether the server is alive, again and again; `took` are the seconds of each answer."""
+    """Asks whether the server is alive, again and again; `answered` counts what it was told."""
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
-        self.url, self.took, self.over = url, [0.0], threading.Event()
+        self.url, self.answered, self.over = url, 0, threading.Event()
 
     def run(self) -> None:
         with httpx.Client(base_url=self.url, timeout=60) as http:
             while not self.over.wait(EVERY_S):
-                began = time.perf_counter()
                 assert http.get("/healthz").status_code == 200
-                self.took.append(time.perf_counter() - began)
+                self.answered += 1
 
 
 @contextmanager
 def looked_at(url: str) -> Iterator[Look]:
     look = Look(url)
     look.start()
-    until(lambda: len(look.took) > 1)
+    until(lambda: look.answered)
     try:
         yield look
     finally:
@@ -85,10 +82,12 @@ def test_bodies_at_the_limit(tmp_path: Path, limit: int, clients: int, rows: int
         whole = body(rows, limit)
         assert len(whole) == limit
         with looked_at(server.url) as look:
+            before = look.answered
             replies = at_once(server.url, post(f"{PATH}/samples", whole), clients)
+            meanwhile = look.answered - before
+        assert meanwhile >= LOOKS  # no measure of time, which a busy machine would fail: the loop did not stand
         assert {reply.status_code for reply in replies} == {201}
         assert held(server.url) == clients * rows
-        assert max(look.took) < MOST_S, look.took
         refused(exchange(server.url, post(f"{PATH}/samples", whole + b" ")), 413, "body-too-large", str(limit))
         with httpx.Client(base_url=server.url) as http:
             assert insert(http, "after").status_code == 201
