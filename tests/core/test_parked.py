@@ -72,6 +72,17 @@ async def test_only_a_change_of_its_own_partition_looks_at_a_waiting_call() -> N
         assert (watcher.looks, watcher.log) == (1, [])
 
 
+async def test_1000_writes_look_at_none_of_200_that_wait_elsewhere() -> None:
+    async with running() as service:
+        watchers = [Watcher("p") for _ in range(200)]
+        for watcher in watchers:
+            service.put(watcher)
+        for _ in range(1000):
+            await service.do(add, "other")
+        assert service.executor.reading.waiting == len(watchers)
+        assert not any(watcher.looks for watcher in watchers)
+
+
 async def test_the_oldest_is_served_first() -> None:
     async with running() as service:
         claims = [service.claim() for _ in range(4)]
