@@ -177,7 +177,9 @@ class Peer:
                     os.kill(pid, signal.SIGKILL)
             time.sleep(POLL_S)
         self._process.kill()
-        self._process.wait()
+        # Not for ever: a Ctrl-C within Popen.poll may leave Popen's own lock held (CPython 3.11).
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(END_S)
 
     def _marked(self) -> Iterator[int]:
         """The processes that inherited the mark; one that has ended and is not yet reaped has no environment."""

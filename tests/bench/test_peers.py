@@ -173,6 +173,20 @@ with Peer("Fake 1.0", {child!r}) as peer:
     assert all_gone(pids)
 
 
+def test_a_lock_that_ctrl_c_left_held_in_popen_does_not_hold_up_the_end(
+    child: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peer_module, "END_S", 0.2)
+    peer = Peer("Fake 1.0", child)
+    pids = pids_of(peer)
+    lock = peer._process._waitpid_lock  # type: ignore[attr-defined]
+    lock.acquire()
+    peer.close()
+    lock.release()
+    peer._process.wait(DEADLINE_S)
+    assert all_gone(pids)
+
+
 def test_starting_asks_the_child_whether_it_is_there(child: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peer_module, "python_of", lambda *_: Path(child[0]))
     monkeypatch.setattr(peer_module, "CHILD", Path(child[1]))
