@@ -62,9 +62,10 @@ class Forked:
         return out, err
 
     def send_signal(self, number: int) -> None:
-        """As long as it was not seen to have ended; its pid is nobody else's until then."""
+        """As long as it was not seen to have ended; it may end by itself in between, as for subprocess.Popen."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
