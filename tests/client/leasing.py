@@ -108,7 +108,7 @@ class Naps:
         for _ in range(50):
             await asyncio.sleep(0)
 
-    def retries(self, most: int = 4, within_s: float = 60.0) -> Retries:
+    def retries(self, most: int | None = None, within_s: float = 60.0) -> Retries:
         return Retries(most=most, within_s=within_s, clock=lambda: self.now, random=lambda: 1.0, sleep=self.sleep)
 
     def client(self, service: Callable[[httpx.Request], httpx.Response], **retries: Any) -> AsyncClient:

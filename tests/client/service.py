@@ -45,7 +45,7 @@ class Clock:
         self.pauses.append(seconds)
         self.now += seconds
 
-    def retries(self, most: int = 4, within_s: float = 60.0) -> Retries:
+    def retries(self, most: int | None = None, within_s: float = 60.0) -> Retries:
         return Retries(most=most, within_s=within_s, clock=lambda: self.now, random=lambda: 1.0, sleep=self.sleep)
 
 

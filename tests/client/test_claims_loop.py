@@ -85,7 +85,7 @@ async def test_an_extension_that_does_not_get_through_is_tried_again() -> None:
     async for lease in loop(naps.client(service)):
         async with lease:
             await naps.napping(1)
-            service.refuse = lambda verb, _: problem("internal") if verb == "extend" else None
+            service.refuse = lambda verb, _: problem("forbidden") if verb == "extend" else None
             await naps.one_passes()
             assert not lease.lost
             service.refuse = lambda verb, _: None

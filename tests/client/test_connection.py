@@ -12,13 +12,17 @@ import httpx
 import pytest
 
 from batchmeta import AsyncClient, ConnectionLost, Retries, UnreadableReply
-from batchmeta.connection import IDLE_S, fastest_transport
 from batchmeta.fast import FastTransport, aiohttp_transport
+from batchmeta.transports import IDLE_S, fastest_transport
 from tests.client.service import loopback
+from tests.conftest import NO_TLS
 
 NEVER_AGAIN = Retries(most=0)
 Transport = Callable[[], httpx.AsyncBaseTransport]
-TRANSPORTS: list[Transport] = [lambda: aiohttp_transport(IDLE_S), lambda: httpx.AsyncHTTPTransport(trust_env=False)]
+TRANSPORTS: list[Transport] = [
+    lambda: aiohttp_transport(IDLE_S, NO_TLS),
+    lambda: httpx.AsyncHTTPTransport(trust_env=False),
+]
 TRANSPORT = pytest.mark.parametrize("transport", TRANSPORTS, ids=["aiohttp", "httpx"])
 
 
@@ -124,7 +128,7 @@ async def test_a_call_after_closing_is_refused() -> None:
 async def test_the_fast_transport_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     fast = fastest_transport()
     assert isinstance(fast, FastTransport)
-    monkeypatch.setattr("batchmeta.connection.find_spec", lambda name: None)
+    monkeypatch.setattr("batchmeta.transports.find_spec", lambda name: None)
     assert isinstance(fastest_transport(), httpx.AsyncHTTPTransport)
 
 

@@ -34,7 +34,7 @@ from batchmeta import (
     SampleCleared,
     SampleClearing,
 )
-from batchmeta.connection import fastest_transport
+from batchmeta.transports import fastest_transport
 from batchmeta.wire import requests
 
 OBJECT = {"kind": "object"}

@@ -6,10 +6,13 @@ import httpx
 import pytest
 
 import batchmeta
-from batchmeta import BatchmetaError, ConnectionLost, Problem, SampleCleared, UnreadableReply, errors
-from batchmeta.connection import problem_of
+from batchmeta import BatchmetaError, ConnectionLost, Problem, SampleCleared, TooManyWaiting, UnreadableReply, errors
+from batchmeta.answers import failure
+from batchmeta.calls import Call
 from batchmeta.wire import PROBLEMS
 from tests.client.service import Scripted, client, ok, problem
+
+CALL = Call("GET", "/v1/partitions/p")
 
 
 @pytest.mark.parametrize("code", PROBLEMS)
@@ -20,7 +23,7 @@ def test_every_code_has_a_class_named_after_it_that_is_exported(code: str) -> No
     assert errors.BY_CODE[code] is kind
     assert kind.code == code
     assert str(PROBLEMS[code].status) in (kind.__doc__ or "")
-    assert type(problem_of(problem(code))) is kind
+    assert type(failure(CALL, problem(code))) is kind
 
 
 def test_no_class_is_there_without_a_code() -> None:
@@ -36,7 +39,7 @@ def test_a_problem_says_what_the_service_said() -> None:
         keys=["k"],
         fields=["x"],
     )
-    error = problem_of(answer)
+    error = failure(CALL, answer)
     assert isinstance(error, SampleCleared)
     assert (error.code, error.status, error.detail, error.retryable) == ("sample-cleared", 410, "gone", False)
     assert (error.request_id, error.global_indexes, error.keys, error.fields) == ("r-1", (4,), ("k",), ("x",))
@@ -45,25 +48,32 @@ def test_a_problem_says_what_the_service_said() -> None:
 
 
 def test_a_problem_survives_the_way_out_of_a_worker_process() -> None:
-    error = problem_of(problem("too-many-waiting", headers={"Retry-After": "2"}))
+    error = failure(CALL, problem("too-many-waiting", headers={"Retry-After": "2"}))
     back = pickle.loads(pickle.dumps(error))
-    assert type(back) is type(error)
+    assert isinstance(back, TooManyWaiting)
     assert str(back) == str(error)
     assert (back.retry_after_s, back.retryable) == (2.0, True)
 
 
+def test_a_lost_connection_does_too() -> None:
+    error = failure(CALL, httpx.Response(502, headers={"Retry-After": "2", "Server": "nginx"}))
+    back = pickle.loads(pickle.dumps(error))
+    assert isinstance(back, ConnectionLost)
+    assert (str(back), back.status, back.retry_after_s) == (str(error), 502, 2.0)
+
+
 def test_a_code_from_a_later_service_is_a_plain_problem() -> None:
     body = {"type": "t", "title": "t", "status": 409, "detail": "d", "code": "new", "retryable": False}
-    error = problem_of(httpx.Response(409, json={**body, "request_id": "r"}))
+    error = failure(CALL, httpx.Response(409, json={**body, "request_id": "r"}))
     assert type(error) is Problem
     assert error.code == "new"
 
 
-@pytest.mark.parametrize(("status", "retryable"), [(502, False), (503, True), (404, False), (302, False)])
-def test_an_error_of_someone_else_is_a_plain_problem(status: int, retryable: bool) -> None:
-    error = problem_of(httpx.Response(status, text="<html>proxy</html>", headers={"X-Request-ID": "q"}))
+@pytest.mark.parametrize("status", [404, 413, 302])
+def test_a_refusal_of_someone_else_is_a_plain_problem(status: int) -> None:
+    error = failure(CALL, httpx.Response(status, text="<html>proxy</html>", headers={"X-Request-ID": "q"}))
     assert type(error) is Problem
-    assert (error.code, error.status, error.retryable, error.request_id) == ("about:blank", status, retryable, "q")
+    assert (error.code, error.status, error.retryable, error.request_id) == ("about:blank", status, False, "q")
     assert "<html>proxy" in error.detail
 
 

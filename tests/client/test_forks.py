@@ -49,7 +49,7 @@ def test_a_child_that_drops_its_copy_does_not_cut_its_parent_off() -> None:
         def work() -> None:
             warnings.simplefilter("ignore")  # raised as an error within __del__, one would keep the copy alive
             client._threads.clear()
-            client._aio._connection._opened.clear()
+            del client._aio._connection._transports
             gc.collect()
 
         assert _in_child(work) == 0

@@ -8,7 +8,8 @@ from uuid import UUID
 import httpx
 import pytest
 
-from batchmeta import AsyncClient, ConnectionLost, Overloaded, Problem, Retries
+from batchmeta import AsyncClient, ConnectionLost, Overloaded, Problem, Retries, TooManySamples
+from batchmeta.retries import FEW
 from tests.client.service import Answer, Clock, Scripted, client, ok, partition, problem
 
 Run = Callable[..., Awaitable[Any]]
@@ -67,7 +68,15 @@ LOST: list[Callable[[], Answer]] = [
     lambda: httpx.ConnectError("refused"),
     lambda: httpx.RemoteProtocolError("left without an answer"),
 ]
-PASSING = ["overloaded", "journal-unavailable", "too-many-samples", "too-many-waiting", "idempotency-in-flight"]
+PASSING = [
+    "internal",
+    "overloaded",
+    "not-ready",
+    "journal-unavailable",
+    "too-many-samples",
+    "too-many-waiting",
+    "idempotency-in-flight",
+]
 
 
 def test_the_tables_name_every_call() -> None:
@@ -90,7 +99,7 @@ async def test_sent_again_when_no_answer_came(name: str, lost: Callable[[], Answ
 @pytest.mark.asyncio
 @pytest.mark.parametrize("name", CHANGES)
 async def test_each_call_that_changes_something_has_a_key_of_its_own(name: str) -> None:
-    script, clock = Scripted(problem("internal")), Clock()
+    script, clock = Scripted(problem("forbidden")), Clock()
     service = client(script, clock.retries())
     for _ in range(2):
         with pytest.raises(Problem):
@@ -143,14 +152,17 @@ async def test_never_sent_again(name: str, lost: Callable[[], Answer]) -> None:
 @pytest.mark.parametrize("name", [*AGAIN, *ONCE])
 async def test_what_passes_is_waited_for_by_the_same_calls(name: str, code: str) -> None:
     script, clock = Scripted(problem(code)), Clock()
-    with pytest.raises(Problem, match=code):
-        await (AGAIN | ONCE)[name](client(script, clock.retries(most=1)))
+    if (name, code) == ("ready", "not-ready"):
+        assert not await ONCE[name](client(script, clock.retries(most=1)))
+    else:
+        with pytest.raises(Problem, match=code):
+            await (AGAIN | ONCE)[name](client(script, clock.retries(most=1)))
     assert len(script.requests) == (2 if name in AGAIN else 1)
 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    "code", ["invalid-request", "internal", "sample-cleared", "partition-conflict", "idempotency-mismatch"]
+    "code", ["invalid-request", "forbidden", "sample-cleared", "partition-conflict", "idempotency-mismatch"]
 )
 async def test_what_does_not_pass_is_raised_at_once(code: str) -> None:
     script, clock = Scripted(problem(code)), Clock()
@@ -232,8 +244,30 @@ async def test_retries_can_be_switched_off() -> None:
     assert len(script.requests) == 1
 
 
-def test_a_patient_one_has_no_last_sending_but_a_last_moment() -> None:
-    patient = Retries(random=lambda: 1.0).patient()
-    assert patient.pause(ConnectionLost(), 100_000, 55.0) == 5.0
-    assert patient.pause(ConnectionLost(), 2, 60.0) is None
-    assert Retries(most=0).patient().pause(ConnectionLost(), 1, 0.0) is None
+@pytest.mark.asyncio
+async def test_a_full_partition_is_waited_for_as_long_as_the_caller_says() -> None:
+    script, clock = Scripted(problem("too-many-samples", headers={"Retry-After": "1"})), Clock()
+    with pytest.raises(TooManySamples) as raised:
+        await client(script, clock.retries(within_s=60.0)).insert("p", count=1)
+    assert 54 < clock.now <= 60
+    assert raised.value.__notes__ == [f"sent {len(script.requests)} times within {clock.now:.1f} s"]
+
+
+@pytest.mark.asyncio
+async def test_what_the_service_calls_not_retryable_is_not_sent_again() -> None:
+    script = Scripted(problem("too-many-samples", retryable=False))
+    with pytest.raises(TooManySamples):
+        await client(script).insert("p", count=1)
+    assert len(script.requests) == 1
+
+
+def test_there_is_no_last_sending_but_a_last_moment() -> None:
+    retries = Retries(random=lambda: 1.0)
+    assert retries.pause(ConnectionLost(), 100_000, 55.0) == 5.0
+    assert retries.pause(ConnectionLost(), 2, 60.0) is None
+    assert Retries(most=0).pause(ConnectionLost(), 1, 0.0) is None
+
+
+@pytest.mark.parametrize(("most", "hasty"), [(None, FEW), (0, 0), (2, 2), (100, FEW)])
+def test_hasty_ones_are_few_and_never_more_than_the_caller_wants(most: int | None, hasty: int) -> None:
+    assert Retries(most=most).hasty().most == hasty

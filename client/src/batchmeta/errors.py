@@ -2,7 +2,7 @@
 
 BatchmetaError
 ├── Problem           the service refused the call; one subclass per code of the contract (wire/problems.py)
-├── ConnectionLost    no answer came: whether the call took effect is unknown
+├── ConnectionLost    no answer came, or a gateway's: whether the call took effect is unknown
 └── UnreadableReply   an answer came that the contract does not know
 
 The tree is one file, hence its length.
@@ -69,7 +69,17 @@ class BatchmetaError(Exception):
 
 
 class ConnectionLost(BatchmetaError, ConnectionError):
-    """No answer: refused, broken off or timed out. Unless it was refused, the change may or may not have been made."""
+    """No answer of the service: refused, broken off, timed out, or a gateway answered in its place.
+
+    Unless it was refused, the change may or may not have been made. `status` and `retry_after_s` are the gateway's.
+    `after_s`: how many seconds after the last sending it was lost.
+    """
+
+    def __init__(self, text: str = "", *, status: int | None = None, retry_after_s: float | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+        self.retry_after_s = retry_after_s
+        self.after_s = 0.0
 
 
 class UnreadableReply(BatchmetaError):

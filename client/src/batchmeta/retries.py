@@ -2,23 +2,25 @@
 
 import asyncio
 import random
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from .errors import ConnectionLost, IdempotencyInFlight, Problem
 
+FEW = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """At most `most` more sendings, none begun later than `within_s` seconds after the first, a `wait_s` not counted.
+    """Sent again for `within_s` seconds after the first sending, a `wait_s` not counted; no sending begins later.
 
+    `most` bounds how often, if it is given: `Retries(most=0)` never sends twice.
     The pause before the n-th is random between half of and all of `first_s` · 2^(n-1), at most `longest_s` (seconds),
-    plus what the service asked for with `Retry-After`. `Retries(most=0)` never sends twice.
+    plus what was asked for with `Retry-After`.
     """
 
-    most: int = 4
+    most: int | None = None
     first_s: float = 0.1
     longest_s: float = 5.0
     within_s: float = 60.0
@@ -28,24 +30,27 @@ class Retries:
 
     def pause(self, error: ConnectionLost | Problem, sent: int, elapsed_s: float) -> float | None:
         """Seconds until the next sending after `sent` of them, or None if there is to be none."""
-        if sent > self.most or not passes(error):
+        if (self.most is not None and sent > self.most) or not passes(error):
             return None
-        asked_s = error.retry_after_s or 0.0 if isinstance(error, Problem) else 0.0
         # Jitter on top of what was asked: all who were refused at once must not come back at once.
         # No float has an exponent of a thousand sendings.
-        pause = asked_s + min(self.longest_s, self.first_s * 2.0 ** min(sent - 1, 60)) * (1 + self.random()) / 2
+        grown = min(self.longest_s, self.first_s * 2.0 ** min(sent - 1, 60))
+        pause = (error.retry_after_s or 0.0) + grown * (1 + self.random()) / 2
         return pause if elapsed_s + pause <= self.within_s else None
 
-    def patient(self) -> "Retries":
-        """The same, but as many sendings as `within_s` allows. One that never sends twice stays so."""
-        return replace(self, most=sys.maxsize) if self.most else self
+    def hasty(self) -> "Retries":
+        """The same, but only a few sendings."""
+        return replace(self, most=FEW if self.most is None else min(FEW, self.most))
 
 
 def passes(error: ConnectionLost | Problem) -> bool:
-    """The same call may succeed later: no answer, or one that says so (429, 503, and 409 while it is on its way)."""
-    if isinstance(error, ConnectionLost | IdempotencyInFlight):
+    """The same call may succeed later: what became of it is unknown (no answer, a 5xx), or the answer says "later".
+
+    That is 429, and 409 while the call is on its way, where `retryable` says so.
+    """
+    if isinstance(error, ConnectionLost) or error.status >= 500:
         return True
-    return error.retryable and error.status in (429, 503)
+    return error.retryable and (error.status == 429 or isinstance(error, IdempotencyInFlight))
 
 
 DEFAULT = Retries()

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from ..calls import conditions, names
-from ..connection import Connection, Patient
+from ..connection import Connection
 from ..values import Claim
+from ..ways import Hasty, Patient
 from ..wire import requests
 from ..wire.requests import Include
 from .claims import LeaseCalls
@@ -82,8 +83,8 @@ class ClaimLoops(ConsumingCalls, LeaseCalls):
         are enough. Ends when the task is done: the partition is sealed, or all expected samples are there, and every
         row is consumed or dead; so a worker that has nothing to do stays while others may yet let go of rows.
         `sampler` may be a function that gives the sampler for claim 0, 1, 2, ... of this loop.
-        All calls are sent again for `retries.within_s` seconds, however often, so a restart of the service is only
-        a pause. Raises PartitionCleared, InvalidRequest, ConnectionLost.
+        All calls are sent again for `retries.within_s` seconds, so a restart of the service is only a pause; nor
+        does a gateway that cuts a wait short end the loop. Raises PartitionCleared, InvalidRequest, ConnectionLost.
         """
         if not wait_s > 0:
             raise ValueError("wait_s must be more than 0: the loop waits for its batches")
@@ -110,6 +111,8 @@ class ClaimLoops(ConsumingCalls, LeaseCalls):
             )
 
         def leased(held: Claim) -> AsyncLease:
-            return AsyncLease(held, lease_s, calls=calls, hasty=self, sleep=self._connection.retries.sleep)
+            return AsyncLease(
+                held, lease_s, calls=calls, hasty=_Calls(Hasty(self._connection)), sleep=self._connection.retries.sleep
+            )
 
         return AsyncClaims(claim, leased)

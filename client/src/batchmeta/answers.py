@@ -1,0 +1,82 @@
+"""What an answer that is no success means, and no answer at all: the exception for each."""
+
+import errno
+import os
+from collections.abc import Iterator
+
+import httpx
+import msgspec
+
+from .calls import Call
+from .errors import BY_CODE, ConnectionLost, Problem
+from .wire import replies
+
+_problem = msgspec.json.Decoder(replies.Problem)
+
+
+def failure(call: Call, answer: httpx.Response) -> Problem | ConnectionLost:
+    """The service's own problem, or what somebody on the way to it said.
+
+    A code that we do not know gives the base class. With a gateway's 5xx, 408 or 429 the call is lost: nothing tells
+    what became of it.
+    """
+    reply = _problem_in(answer)
+    asked = answer.headers.get("Retry-After", "")
+    asked_s = float(asked) if asked.isdigit() else None
+    if reply is not None:
+        return BY_CODE.get(reply.code, Problem)(reply, asked_s)
+    if answer.status_code >= 500 or answer.status_code in (408, 429):
+        return ConnectionLost(_said_by(call, answer), status=answer.status_code, retry_after_s=asked_s)
+    return Problem(_no_problem(answer), asked_s)
+
+
+def lost(call: Call, base_url: str, error: httpx.RequestError) -> ConnectionLost:
+    """No answer came. The text says all that there is to know, so that the error of the transport need not be kept."""
+    reason = _reason(error)
+    if isinstance(error, httpx.ConnectError):
+        return ConnectionLost(
+            f"{call.method} {call.path}: nothing answers at {base_url} ({reason}): "
+            "start the service with scripts/serve, or give base_url"
+        )
+    return ConnectionLost(f"{call.method} {call.path}: {type(error).__name__} {reason} ({base_url})")
+
+
+def _reason(error: BaseException) -> str:
+    """The first of an error's causes that says what is wrong; the text of the error else."""
+    for cause in _causes(error):
+        if isinstance(cause, OSError) and cause.errno == errno.ECONNREFUSED:
+            return os.strerror(errno.ECONNREFUSED).lower()
+    return str(error)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        if isinstance(error, BaseExceptionGroup):
+            yield from error.exceptions
+        error = error.__cause__ or error.__context__
+
+
+def _problem_in(answer: httpx.Response) -> replies.Problem | None:
+    try:
+        return _problem.decode(answer.content)
+    except msgspec.DecodeError:
+        return None
+
+
+def _said_by(call: Call, answer: httpx.Response) -> str:
+    who = answer.headers.get("Server") or answer.headers.get("Via") or "somebody"
+    said = f"{answer.status_code} {answer.reason_phrase}".rstrip()
+    return f"{call.method} {call.path}: {said} from {who} on the way to the service: {answer.text[:200]!r}"
+
+
+def _no_problem(answer: httpx.Response) -> replies.Problem:
+    return replies.Problem(
+        type="about:blank",
+        title=answer.reason_phrase,
+        status=answer.status_code,
+        detail=f"not an answer of batchmeta: {answer.text[:200]!r}",
+        code=Problem.code,
+        retryable=False,
+        request_id=answer.headers.get("X-Request-ID", ""),
+    )
