@@ -4,14 +4,16 @@ import asyncio
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+import traceback
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from typing import Any
 from urllib.parse import parse_qs, unquote
 
 import httpx
 import pytest
 
-from batchmeta import AsyncClient, ConnectionLost, Retries, UnreadableReply
+from batchmeta import AsyncClient, Client, ConnectionLost, Retries, UnreadableReply
 from batchmeta.fast import FastTransport, aiohttp_transport
 from batchmeta.transports import IDLE_S, fastest_transport
 from tests.client.service import loopback
@@ -27,12 +29,12 @@ TRANSPORT = pytest.mark.parametrize("transport", TRANSPORTS, ids=["aiohttp", "ht
 
 
 @asynccontextmanager
-async def _answering(answer: bytes | None) -> AsyncIterator[str]:
-    """A port that reads a request, writes these bytes and closes; None: it reads and stays silent."""
+async def _answering(answer: bytes | None, after: bytes = b"\r\n\r\n") -> AsyncIterator[str]:
+    """A port that reads up to these bytes, writes these bytes and closes; None: it reads and stays silent."""
     left = asyncio.Event()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
+        await (reader.readuntil(after) if after else reader.read(1))
         if answer is None:
             await left.wait()
         else:
@@ -105,15 +107,62 @@ async def test_silence_is_a_lost_connection_after_the_timeout(transport: Transpo
         await client.aclose()
 
 
+@pytest.fixture
+def nowhere() -> Iterator[str]:
+    """The URL of a port where nobody listens, and nobody can meanwhile."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+
 @TRANSPORT
 @pytest.mark.asyncio
-async def test_nobody_there_is_a_lost_connection(transport: Transport) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
-        async with AsyncClient(url, retries=NEVER_AGAIN, transport=transport()) as client:
-            with pytest.raises(ConnectionLost):
-                await client.ready()
+async def test_nobody_there_is_one_short_error_that_says_where_and_what_to_start(
+    transport: Transport, nowhere: str
+) -> None:
+    async with AsyncClient(nowhere, retries=NEVER_AGAIN, transport=transport()) as client:
+        with pytest.raises(ConnectionLost) as raised:
+            await client.insert("p", count=1)
+    error = raised.value
+    assert str(error) == (
+        f"POST /v1/partitions/p/samples: nothing answers at {nowhere} (connection refused): "
+        "start the service with scripts/serve, or give base_url"
+    )
+    assert error.__cause__ is error.__context__ is None
+    assert len("".join(traceback.format_exception(error)).splitlines()) <= 20
+
+
+@TRANSPORT
+def test_the_blocking_client_says_it_in_fewer_lines(transport: Transport, nowhere: str) -> None:
+    client = Client(nowhere, retries=NEVER_AGAIN, transport=transport())
+    with pytest.raises(ConnectionLost, match="nothing answers at") as raised:
+        client.insert("p", count=1)
+    client.close()
+    assert len("".join(traceback.format_exception(raised.value)).splitlines()) <= 15
+
+
+@TRANSPORT
+@pytest.mark.asyncio
+async def test_a_name_that_nobody_knows_is_named(transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*asked: object, **more: object) -> list[Any]:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    async with AsyncClient("http://batchmeta.invalid", retries=NEVER_AGAIN, transport=transport()) as client:
+        with pytest.raises(ConnectionLost, match=r"at http://batchmeta.invalid \(Name or service not known\): start"):
+            await client.partition("p")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("fast", [True, False])
+async def test_a_server_without_tls_is_not_called_absent(fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not fast:
+        monkeypatch.setattr("batchmeta.transports.find_spec", lambda name: None)
+    async with _answering(b"this is no TLS\r\n\r\n", after=b"") as url:
+        client = AsyncClient(url.replace("http", "https"), retries=NEVER_AGAIN)
+        with pytest.raises(ConnectionLost, match=r": no TLS with https://127.0.0.1:\d+ \(\[SSL"):
+            await client.partition("p")
+        await client.aclose()
 
 
 @pytest.mark.asyncio

@@ -254,6 +254,17 @@ async def test_a_full_partition_is_waited_for_as_long_as_the_caller_says() -> No
 
 
 @pytest.mark.asyncio
+async def test_a_call_that_takes_long_to_get_through_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    script, clock = Scripted(httpx.ReadError("x")), Clock()
+    with pytest.raises(ConnectionLost):
+        await client(script, clock.retries(most=FEW - 1)).partition("p")
+    assert caplog.messages == []
+    with pytest.raises(ConnectionLost) as raised:
+        await client(script, clock.retries()).partition("p")
+    assert caplog.messages == [f"{raised.value}; it is sent again for up to 60 s"]
+
+
+@pytest.mark.asyncio
 async def test_what_the_service_calls_not_retryable_is_not_sent_again() -> None:
     script = Scripted(problem("too-many-samples", retryable=False))
     with pytest.raises(TooManySamples):

@@ -1,7 +1,6 @@
 """What an answer that is no success means, and no answer at all: the exception for each."""
 
-import errno
-import os
+import ssl
 from collections.abc import Iterator
 
 import httpx
@@ -32,21 +31,21 @@ def failure(call: Call, answer: httpx.Response) -> Problem | ConnectionLost:
 
 def lost(call: Call, base_url: str, error: httpx.RequestError) -> ConnectionLost:
     """No answer came. The text says all that there is to know, so that the error of the transport need not be kept."""
-    reason = _reason(error)
-    if isinstance(error, httpx.ConnectError):
-        return ConnectionLost(
-            f"{call.method} {call.path}: nothing answers at {base_url} ({reason}): "
-            "start the service with scripts/serve, or give base_url"
-        )
-    return ConnectionLost(f"{call.method} {call.path}: {type(error).__name__} {reason} ({base_url})")
+    what, reason = f"{call.method} {call.path}", _reason(error) or type(error).__name__
+    if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)):
+        return ConnectionLost(f"{what}: no TLS with {base_url} ({reason})")
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        todo = "start the service with scripts/serve, or give base_url"
+        return ConnectionLost(f"{what}: nothing answers at {base_url} ({reason}): {todo}")
+    return ConnectionLost(f"{what}: {type(error).__name__} {error}".rstrip() + f" ({base_url})")
 
 
 def _reason(error: BaseException) -> str:
-    """The first of an error's causes that says what is wrong; the text of the error else."""
-    for cause in _causes(error):
-        if isinstance(cause, OSError) and cause.errno == errno.ECONNREFUSED:
-            return os.strerror(errno.ECONNREFUSED).lower()
-    return str(error)
+    """What the system says, who is innermost, else the text of the error."""
+    said = [cause for cause in _causes(error) if isinstance(cause, OSError) and cause.strerror]
+    if any(isinstance(cause, ConnectionRefusedError) for cause in said):
+        return "connection refused"
+    return said[-1].strerror or "" if said else str(error)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -1,5 +1,6 @@
 """The only place that does I/O: sends a `Call`, gives back the answer or raises what became of it."""
 
+import logging
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -8,9 +9,10 @@ import httpx
 from .answers import failure, lost
 from .calls import Call
 from .errors import ConnectionLost, Problem
-from .retries import Retries
+from .retries import FEW, Retries
 from .transports import Transports
 
+_log = logging.getLogger("batchmeta")
 _HEADERS = {"Accept": "application/json, application/problem+json", "User-Agent": "batchmeta"}
 
 
@@ -47,11 +49,8 @@ class Connection:
             try:
                 return await self._send_once(call)
             except (ConnectionLost, Problem) as error:
-                elapsed = retries.clock() - began
-                pause = retries.pause(error, sent, elapsed - call.wait_s) if call.resend else None
+                pause = _pause(retries, call, error, sent, retries.clock() - began)
                 if pause is None:
-                    if sent > 1:
-                        error.add_note(f"sent {sent} times within {elapsed:.1f} s")
                     raise
             await retries.sleep(pause)
         raise AssertionError("count() does not end")
@@ -95,6 +94,16 @@ class Connection:
         return httpx.Request(
             call.method, url, headers=headers, content=call.body, extensions={"timeout": timeout.as_dict()}
         )
+
+
+def _pause(retries: Retries, call: Call, error: ConnectionLost | Problem, sent: int, elapsed_s: float) -> float | None:
+    """Seconds until the next sending, or None. Tells of a call that takes long, and how often it was sent."""
+    pause = retries.pause(error, sent, elapsed_s - call.wait_s) if call.resend else None
+    if pause is None and sent > 1:
+        error.add_note(f"sent {sent} times within {elapsed_s:.1f} s")
+    if pause is not None and sent == FEW:
+        _log.warning("%s; it is sent again for up to %g s", error, retries.within_s + call.wait_s)
+    return pause
 
 
 async def _exchanged(transport: httpx.AsyncBaseTransport, request: httpx.Request) -> httpx.Response:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from .errors import ConnectionLost
+from .errors import BatchmetaError, ConnectionLost
 from .forks import keep_in_children
 
 LOOK_UP_S = 0.5
@@ -33,6 +33,8 @@ class LoopThread:
             return future.result()
         except concurrent.futures.CancelledError:
             raise ConnectionLost("the client was closed meanwhile") from None
+        except BatchmetaError as error:
+            raise error.with_traceback(None) from error.__cause__  # it says what is wrong; the steps in between do not
         except BaseException:
             future.cancel()
             raise
