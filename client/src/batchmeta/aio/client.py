@@ -15,11 +15,14 @@ from .writing import WritingCalls
 
 
 class AsyncClient(PartitionCalls, WritingCalls, ReadingCalls, ClaimLoops, ClearCalls, CheckpointCalls):
-    """The service, one method per call. Keeps connections open; belongs to the event loop of its first call.
+    """The service, one method per call. Keeps connections open, in each event loop its own, which end with that loop.
 
     `timeout`: seconds without progress after which a call is ConnectionLost. `retries`: every call is sent again after
-    a lost connection, a retryable 429 or 503, and the 409 for a call whose earlier sending is still on its way.
-    `transport`: another way to the service, e.g. httpx.MockTransport in a test; it is yours to share over forks or not.
+    a lost connection, a 5xx, a retryable 429, and the 409 for a call whose earlier sending is still on its way, for
+    `within_s` seconds (60) and what it waits on purpose. What a gateway answers in the service's place (502, 504, any
+    5xx, 408 or 429 without a problem of the service) is a lost connection.
+    `transport`: another way to the service, e.g. httpx.MockTransport in a test; it is the same object in all loops, and
+    yours to share over loops and forks or not.
     After a fork (of a DataLoader's worker, say) the child opens connections of its own.
 
     `pin_epoch`: once the state went back to a checkpoint (another client's `restore_checkpoint`), every call is
@@ -49,7 +52,7 @@ class AsyncClient(PartitionCalls, WritingCalls, ReadingCalls, ClaimLoops, ClearC
         self._connection.new_epoch()
 
     async def aclose(self) -> None:
-        """Close the connections. A call after it is a RuntimeError."""
+        """Close the connections of this loop; other loops close theirs. A call after it is a RuntimeError."""
         await self._connection.close()
 
     async def __aenter__(self) -> "AsyncClient":
