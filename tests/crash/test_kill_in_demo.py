@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from batchmeta import AsyncClient
+from batchmeta import AsyncClient, Retries
 from batchmeta.errors import ConnectionLost
 from demo.desk import INCLUDE, Desk, fetch, write
 from demo.memory import memory_storage
@@ -76,7 +76,7 @@ async def test_what_the_rollout_saw_acknowledged_is_there_after_kill_9(tmp_path:
     server = ServerProcess(*journal)
     with memory_storage(tmp_path / "storage") as address:
         storage = connect(address)
-        async with AsyncClient(server.url) as client:
+        async with AsyncClient(server.url, retries=Retries(most=2)) as client:
             acknowledged = await write_until_killed(server, Desk(client, storage, lambda *_: None))
         server.kill()
         assert BEFORE_THE_KILL <= len(acknowledged) < STEP.samples

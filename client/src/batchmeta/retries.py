@@ -39,8 +39,8 @@ class Retries:
         return pause if elapsed_s + pause <= self.within_s else None
 
     def hasty(self) -> "Retries":
-        """The same, but only a few sendings."""
-        return replace(self, most=FEW if self.most is None else min(FEW, self.most))
+        """Few sendings, unless the caller says how many."""
+        return replace(self, most=FEW) if self.most is None else self
 
 
 def passes(error: ConnectionLost | Problem) -> bool:
