@@ -66,12 +66,10 @@ class Place:
 
     url: str
     storage: StorageAddress
-    patience_s: float = 0.0
+    patience_s: float = 2.0
 
     def client(self) -> AsyncClient:
         """A client of the service."""
-        if not self.patience_s:
-            return AsyncClient(self.url)
         return AsyncClient(self.url, retries=Retries(most=10_000, longest_s=0.5, within_s=self.patience_s))
 
 
