@@ -365,10 +365,22 @@ def test_a_base_url_that_is_none_is_refused(url: str) -> None:
 
 
 UNSENDABLE: list[tuple[Run, type[Exception], str]] = [
-    (lambda c: c.insert("p", count=1, custom_meta=[{"a": [float("nan")]}]), ValueError, r"custom_meta\.a: nan"),
+    (
+        lambda c: c.insert("p", count=1, custom_meta=[{"a": [float("nan")]}]),
+        ValueError,
+        r"custom_meta\[0\]\.a\[0\]: nan",
+    ),
     (lambda c: c.insert("p", count=1, custom_meta=Const({"a": float("inf")})), ValueError, r"custom_meta\.a: inf"),
-    (lambda c: c.patch_backend_meta("p", {"x": [{"s": float("nan")}]}, keys=["a"]), ValueError, r"backend_meta\.x\.s"),
-    (lambda c: c.insert("p", count=1, custom_meta=[{"a": object()}]), TypeError, "builtins.object is not JSON"),
+    (
+        lambda c: c.patch_backend_meta("p", {"x": [{"s": float("nan")}]}, keys=["a"]),
+        ValueError,
+        r"backend_meta\.x\[0\]\.s: nan",
+    ),
+    (
+        lambda c: c.insert("p", count=1, custom_meta=[{"a": object()}]),
+        TypeError,
+        r"custom_meta\[0\]\.a: JSON .* is wanted",
+    ),
     (lambda c: c.insert("p", keys="abc"), TypeError, "'abc'"),
     (lambda c: c.claim("p", "t", "input_ids", 1), TypeError, "'input_ids'"),
     (lambda c: c.production("p", "x"), TypeError, "'x'"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from .columns import Array, Column, Const, Rows, joined
+from .columns import Array, Column, Const, Places, joined
 from .schema import FieldSchema, joined_schema
 
 if TYPE_CHECKING:
@@ -18,19 +18,19 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class _Rowwise(Protocol[T_co]):
-    def take(self, rows: Rows) -> T_co: ...
+    def at(self, rows: Places) -> T_co: ...
 
 
-def take(batch: "BatchMeta", rows: Rows) -> "BatchMeta":
+def take(batch: "BatchMeta", rows: Places) -> "BatchMeta":
     """These rows, of every column."""
     return replace(
         batch,
-        global_indexes=batch.global_indexes.take(rows),
-        production_status=batch.production_status.take(rows),
-        keys=None if batch.keys is None else batch.keys.take(rows),
-        group_ids=None if batch.group_ids is None else batch.group_ids.take(rows),
+        global_indexes=batch.global_indexes.at(rows),
+        production_status=batch.production_status.at(rows),
+        keys=None if batch.keys is None else batch.keys.at(rows),
+        group_ids=None if batch.group_ids is None else batch.group_ids.at(rows),
         field_schema=_taken(batch.field_schema, rows),
-        custom_meta=None if batch.custom_meta is None else batch.custom_meta.take(rows),
+        custom_meta=None if batch.custom_meta is None else batch.custom_meta.at(rows),
         backend_meta=_taken(batch.backend_meta, rows),
         field_status=_taken(batch.field_status, rows),
         missing_keys=None,
@@ -67,8 +67,9 @@ def join(batches: "Sequence[BatchMeta]") -> "BatchMeta":
     if not batches:
         raise ValueError("there is no batch to concatenate")
     first, sizes = batches[0], [batch.size for batch in batches]
+    asked = set(first.fields)
     for batch in batches:
-        if (batch.partition_id, batch.fields) != (first.partition_id, first.fields):
+        if batch.partition_id != first.partition_id or set(batch.fields) != asked:
             raise ValueError("batches of different partitions or fields cannot be concatenated")
     return replace(
         first,
@@ -87,8 +88,8 @@ def join(batches: "Sequence[BatchMeta]") -> "BatchMeta":
     )
 
 
-def _taken(columns: "Mapping[str, _Rowwise[T]] | None", rows: Rows) -> "dict[str, T] | None":
-    return None if columns is None else {name: column.take(rows) for name, column in columns.items()}
+def _taken(columns: "Mapping[str, _Rowwise[T]] | None", rows: Places) -> "dict[str, T] | None":
+    return None if columns is None else {name: column.at(rows) for name, column in columns.items()}
 
 
 def _kept(columns: Mapping[str, T] | None, names: Sequence[str]) -> dict[str, T] | None:

@@ -3,16 +3,18 @@
 What it is and how it goes to and from the wire; how it is cut and joined is in algebra.py. It says nothing of HTTP.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from . import algebra
+from . import algebra, taking
 from .columns import GROUPS, INTS, KEYS, METAS, VALUES, Cells, Column
+from .plain import encoded
 from .schema import FieldSchema
+from .taking import text, texts, whole, wholes
 from .wire import replies
 
 T = TypeVar("T")
@@ -64,29 +66,35 @@ class BatchMeta:
         """At least one row, and every one of `fields` is produced for all of them."""
         return self.size > 0 and 0 not in self.production_status
 
-    def select_fields(self, names: Sequence[str]) -> "BatchMeta":
+    def select_fields(self, names: Iterable[str]) -> "BatchMeta":
         """The batch as if only these fields had been asked for, in this order, once each.
 
         A name of `missing_fields` stays missing; any other unknown name is a KeyError. The status is computed anew
         from `field_status` where the batch has it. Without it a row that was ready stays ready (fewer fields are
         asked of it); what a row that was *not* ready lacks cannot be told, and then this is a ValueError.
         """
-        return algebra.select_fields(self, names)
+        return algebra.select_fields(self, texts(names, "names"))
 
-    def select_samples(self, positions: Sequence[int]) -> "BatchMeta":
-        """The rows at these positions (0 to size - 1), in this order; repetitions are allowed. IndexError outside."""
-        if len(positions) and not 0 <= min(positions) <= max(positions) < self.size:
+    def select_samples(self, positions: Iterable[int] | Iterable[bool]) -> "BatchMeta":
+        """The rows at these positions (0 to size - 1), in this order; repetitions are allowed. IndexError outside.
+
+        Or those where a mask, one bool per row, is True; ValueError for a mask of another length.
+        """
+        rows = taking.positions(positions, self.size)
+        if rows and not 0 <= min(rows) <= max(rows) < self.size:
             raise IndexError(f"positions must be within 0 and {self.size - 1}")
-        return algebra.take(self, positions)
+        return algebra.take(self, rows)
 
-    def reorder(self, positions: Sequence[int]) -> "BatchMeta":
+    def reorder(self, positions: Iterable[int]) -> "BatchMeta":
         """All rows in another order: row i of the result is row `positions[i]`. ValueError unless each comes once."""
-        if sorted(positions) != list(range(self.size)):
+        rows = wholes(positions, "positions")
+        if sorted(rows) != list(range(self.size)):
             raise ValueError(f"positions must be an order of the {self.size} rows, each once")
-        return algebra.take(self, positions)
+        return algebra.take(self, rows)
 
     def chunk(self, n: int) -> "list[BatchMeta]":
         """`n` batches, one after the other, of sizes as equal as can be, larger ones first; empty ones if n > size."""
+        n = whole(n, "n")
         if n < 1:
             raise ValueError("n must be at least 1")
         share, more = divmod(self.size, n)
@@ -94,13 +102,13 @@ class BatchMeta:
         return [algebra.take(self, slice(begin, end)) for begin, end in zip([0, *ends], ends, strict=False)]
 
     @staticmethod
-    def concat(batches: "Sequence[BatchMeta]") -> "BatchMeta":
-        """The rows of all batches, one after the other.
+    def concat(batches: "Iterable[BatchMeta]") -> "BatchMeta":
+        """The rows of all batches, one after the other, with the fields in the order of the first.
 
         `revision` is the lowest of theirs: the result tells of nothing later. ValueError if there is no batch, or if
         they differ in partition, fields, included members or a field's dtype. Absent `keys` are filled up with None.
         """
-        return algebra.join(batches)
+        return algebra.join(taking.items(batches, "batches"))
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form as plain lists, dicts, strings and numbers; `from_dict` gives the same batch again."""
@@ -109,8 +117,11 @@ class BatchMeta:
 
     @staticmethod
     def from_dict(plain: Mapping[str, Any]) -> "BatchMeta":
-        """A batch from its wire form; ValueError if it is none. A `next_cursor` is left behind."""
-        return BatchMeta.from_json(msgspec.json.encode(plain))
+        """A batch from its wire form; ValueError if it is none, TypeError for what is not JSON.
+
+        A `next_cursor` is left behind.
+        """
+        return BatchMeta.from_json(encoded(plain))
 
     def to_json(self) -> bytes:
         """The wire form as JSON in UTF-8. Columns that were never changed are copied as they came."""
@@ -145,20 +156,20 @@ class BatchMeta:
     def to_wire(self) -> replies.BatchMeta:
         """The reply body that this is the value of."""
         return replies.BatchMeta(
-            partition_id=self.partition_id,
-            revision=self.revision,
+            partition_id=text(self.partition_id, "partition_id"),
+            revision=whole(self.revision, "revision"),
             size=self.size,
             is_ready=self.is_ready,
             global_indexes=self.global_indexes.to_raw(),
-            fields=list(self.fields),
-            missing_fields=list(self.missing_fields),
+            fields=texts(self.fields, "fields"),
+            missing_fields=texts(self.missing_fields, "missing_fields"),
             production_status=self.production_status.to_raw(),
-            keys=_raw(self.keys),
-            group_ids=_raw(self.group_ids),
+            keys=_raw(self.keys, "keys"),
+            group_ids=_raw(self.group_ids, "group_ids"),
             field_schema=_unset(FieldSchema.to_wire, self.field_schema),
-            custom_meta=_raw(self.custom_meta),
-            backend_meta=_unset(_to_raw, self.backend_meta),
-            field_status=_unset(_to_raw, self.field_status),
+            custom_meta=_raw(self.custom_meta, "custom_meta"),
+            backend_meta=_raws(self.backend_meta, "backend_meta"),
+            field_status=_raws(self.field_status, "field_status"),
             missing_keys=UNSET if self.missing_keys is None else list(self.missing_keys),
             created=UNSET if self.created is None else self.created,
         )
@@ -172,12 +183,12 @@ def _each(read: Callable[[T], U], parts: dict[str, T] | UnsetType) -> dict[str, 
     return None if parts is UNSET else {name: read(part) for name, part in parts.items()}
 
 
-def _raw(column: Column[Any] | None) -> Raw | UnsetType:
-    return UNSET if column is None else column.to_raw()
+def _raw(column: Column[Any] | None, where: str) -> Raw | UnsetType:
+    return UNSET if column is None else column.to_raw(where)
 
 
-def _to_raw(column: Column[Any]) -> Raw:
-    return column.to_raw()
+def _raws(columns: Mapping[str, Column[Any]] | None, where: str) -> dict[str, Raw] | UnsetType:
+    return UNSET if columns is None else {name: part.to_raw(f"{where}.{name}") for name, part in columns.items()}
 
 
 def _unset(write: Callable[[T], U], parts: Mapping[str, T] | None) -> dict[str, U] | UnsetType:

@@ -1,17 +1,29 @@
 """One call as a value, before it is sent: its route, query and body. No I/O, and no knowledge of replies."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, cast, overload
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
 import msgspec
 
-from .columns import Array, Column, Const
-from .schema import FieldSchema
+from .columns import Array, Column
+from .plain import exact, raw, to_json
+from .taking import groups, items, maybe, refuse, text, texts, wholes
 from .wire import requests
+
+LONGEST_WAIT_S = 60.0
+# The argument whose name follows this part of a route.
+_ARGUMENTS = {
+    "partitions": "partition_id",
+    "tasks": "task",
+    "claims": "claim_id",
+    "workers": "worker",
+    "clears": "clear_id",
+    "checkpoints": "name",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +62,7 @@ def change(
 
     ValueError for a key that is not 1 to 200 printable ASCII characters.
     """
-    key = uuid4().hex if idempotency_key is None else idempotency_key
+    key = uuid4().hex if idempotency_key is None else text(idempotency_key, "idempotency_key")
     if not (1 <= len(key) <= 200 and key.isascii() and key.isprintable() and key == key.strip()):
         raise ValueError(f"idempotency_key: {key!r} is not 1 to 200 printable ASCII characters, blanks only within")
     return Call(method, path, body=body, headers={**(headers or {}), "Idempotency-Key": key}, wait_s=wait_s)
@@ -58,63 +70,78 @@ def change(
 
 def route(*parts: str) -> str:
     """The path `/v1/part/part/…`. ValueError for a name that would lead to another route."""
-    for part in parts:
+    named = [text(part, _ARGUMENTS.get(before, "name")) for before, part in pairwise(("v1", *parts))]
+    for part in named:
         if part in ("", ".", ".."):
             raise ValueError(f"{part!r} is not a name")
-    return "/v1/" + "/".join(quote(part, safe="@") for part in parts)
+    return "/v1/" + "/".join(quote(part, safe="@") for part in named)
+
+
+def patience(wait_s: float) -> float:
+    """Seconds that a call may take on top of the timeout. The service refuses a wait beyond these limits, at once."""
+    return min(max(wait_s, 0.0), LONGEST_WAIT_S)
 
 
 def query(request: requests.Request) -> str:
     """The query string of a GET; members that are None are left out."""
-    members: dict[str, Any] = msgspec.to_builtins(request)
+    members = {name: exact(value, name) for name, value in _members(request).items()}
     texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in members.items()}
     return urlencode(texts, quote_via=quote)
 
 
 def encode(request: requests.Request) -> bytes:
-    """The body. TypeError for what is not JSON, ValueError for a number that is not finite."""
-    body = _encoder.encode(request)
-    # The encoder writes NaN as null, which would delete the member of a custom meta. Only then is it worth a look.
-    if b"null" in body:
-        for member in ("custom_meta", "backend_meta"):
-            _check_finite(getattr(request, member, None), member)
-    return body
+    """The body. Its members have been taken, one by one, by taking.py and plain.py."""
+    return _encoder.encode(request)
 
 
 @overload
-def names(given: Iterable[str]) -> list[str]: ...
+def names(given: Iterable[str], where: str) -> list[str]: ...
 @overload
-def names(given: Iterable[str] | None) -> list[str] | None: ...
-def names(given: Iterable[str] | None) -> list[str] | None:
+def names(given: Iterable[str] | None, where: str) -> list[str] | None: ...
+def names(given: Iterable[str] | None, where: str) -> list[str] | None:
     """A list of names. TypeError for a bare string, which is a sequence of letters too."""
-    if isinstance(given, str):
-        raise TypeError(f"a list of names is wanted, not the string {given!r}")
-    return None if given is None else list(given)
+    return maybe(texts, given, where)
 
 
 @overload
-def indexes(given: Iterable[int]) -> list[int]: ...
+def indexes(given: Iterable[int], where: str) -> list[int]: ...
 @overload
-def indexes(given: Iterable[int] | None) -> list[int] | None: ...
-def indexes(given: Iterable[int] | None) -> list[int] | None:
+def indexes(given: Iterable[int] | None, where: str) -> list[int] | None: ...
+def indexes(given: Iterable[int] | None, where: str) -> list[int] | None:
     """A list of indexes. Those of a batch stay a column, whose JSON goes out as it came."""
-    if given is None or isinstance(given, Array):
-        return cast("list[int] | None", given)
-    return list(given)
+    return cast("list[int]", given) if isinstance(given, Array) else maybe(wholes, given, where)
 
 
 def group_list(given: Iterable[str | int] | None) -> list[str | int] | None:
     """A list of group ids. TypeError for a bare string."""
-    if isinstance(given, str):
-        raise TypeError(f"a list of group ids is wanted, not the string {given!r}")
-    return None if given is None else list(given)
+    return maybe(groups, given, "group_ids")
+
+
+def cells(given: Sequence[Any] | None, where: str) -> Any:
+    """A column of cells as JSON. TypeError for a single value; a mapping may only be `{"const": …}`."""
+    if given is None or isinstance(given, Column):
+        return None if given is None else given.to_raw(where)
+    return raw(given if isinstance(given, Mapping) else items(given, where, "one value per row"), where)
+
+
+def cell_columns(given: Mapping[str, Sequence[Any]] | None, where: str) -> Any:
+    """Columns of cells by field, as JSON."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        refuse("a mapping from field names to columns", given, where)
+    if all(type(column) is list for column in given.values()):
+        return raw(given, where)
+    return {text(name, where): cells(column, f"{where}.{name}") for name, column in given.items()}
 
 
 def conditions(given: Iterable[requests.Condition | Mapping[str, Any]] | None) -> list[requests.Condition] | None:
     """A list of conditions. TypeError for a single one, which is a mapping of its members."""
-    if isinstance(given, Mapping | requests.Condition | str):
-        raise TypeError(f"a list of conditions is wanted, not {given!r}")
-    return None if given is None else cast("list[requests.Condition]", list(given))
+    if given is None:
+        return None
+    listed = items(given, "where", "a list of conditions")
+    plain = [_members(each) if isinstance(each, requests.Condition) else each for each in listed]
+    return cast("list[requests.Condition]", raw(plain, "where"))
 
 
 def conditions_text(given: Iterable[requests.Condition | Mapping[str, Any]] | None) -> str | None:
@@ -123,28 +150,20 @@ def conditions_text(given: Iterable[requests.Condition | Mapping[str, Any]] | No
     return None if listed is None else _encoder.encode(listed).decode()
 
 
-def wire_schema(schemas: Mapping[str, Any]) -> dict[str, Any]:
-    """Field schemas as they are written: those of a batch in their wire form, all others as they are."""
-    return {name: part.to_wire() if isinstance(part, FieldSchema) else part for name, part in schemas.items()}
+def sampler_of(given: requests.Sampler | Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A sampler's name with its arguments beside it. TypeError for a bare name."""
+    if given is None:
+        return None
+    if isinstance(given, requests.Sampler):
+        given = _members(given)
+    if not isinstance(given, Mapping):
+        refuse('a mapping such as {"name": "lifo"}', given, "sampler")
+    return cast("dict[str, Any]", raw(given, "sampler"))
 
 
-def _to_json(value: Any) -> Any:
-    if isinstance(value, Column):
-        return value.to_raw()
-    if isinstance(value, Sequence):
-        return list(value)
-    raise TypeError(f"{type(value).__module__}.{type(value).__qualname__} is not JSON; give lists, dicts and numbers")
+def _members(request: requests.Request) -> dict[str, Any]:
+    there = ((name, getattr(request, name)) for name in request.__struct_fields__)
+    return {name: value for name, value in there if value is not None}
 
 
-def _check_finite(value: Any, where: str) -> None:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{where}: {value} is not a number that JSON knows")
-    if isinstance(value, Mapping):
-        for name, part in value.items():
-            _check_finite(part, f"{where}.{name}")
-    elif isinstance(value, Column | list | tuple):
-        for part in [value.value] if isinstance(value, Const) else value:
-            _check_finite(part, where)
-
-
-_encoder = msgspec.json.Encoder(enc_hook=_to_json)
+_encoder = msgspec.json.Encoder(enc_hook=to_json)

@@ -167,7 +167,8 @@ class Client(BlockingBase):
         """The data of these fields is in the storage backend, for these rows: one atomic step.
 
         `field_schema`, per field: `{"dtype": "float32", "shape": [1024]}`, ragged `{"dtype": "int64", "lengths":
-        [812, 5310]}` or `"shapes"`, no tensor `{"kind": "object"}`, or the FieldSchema of a batch. `create` makes
+        [812, 5310]}` or `"shapes"`, no tensor `{"kind": "object"}`, or the FieldSchema of a batch. A dtype is torch's
+        name, or a dtype of torch or numpy. `create` makes
         absent keys. `backend_meta`: per field one JSON value per row. `on_cleared="skip"`: rows that were cleared are
         left out and told in `skipped`, instead of SampleCleared. Raises DtypeConflict, KindConflict, GroupConflict,
         SampleNotFound, KeyNotFound, SampleCleared, SampleClearing, PartitionNotFound, PartitionCleared.

@@ -13,23 +13,34 @@ from typing import Any, Generic, TypeVar, overload
 import msgspec
 from msgspec import Raw, Struct
 
+from .plain import HasJson, encoded
+from .taking import items, positions, whole
+
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-Rows = slice | Sequence[int]
+Rows = slice | Iterable[int]  # or a mask, one bool per row
+Places = slice | list[int]
 
 
-class Column(Sequence[T_co]):
+class Column(Sequence[T_co], HasJson):
     """One value per row, in row order. Cells that are JSON objects are shared, not copied: do not change them."""
 
     __slots__ = ()
 
-    @abstractmethod
     def take(self, rows: Rows) -> "Column[T_co]":
-        """Some rows of the column, in the order given; a slice, or positions (0 to len - 1, repetitions allowed)."""
+        """Some rows of the column, in the order given: a slice, a mask of one bool per row, or positions.
+
+        Positions are 0 to len - 1, repetitions allowed.
+        """
+        return self.at(rows if isinstance(rows, slice) else positions(rows, len(self)))
 
     @abstractmethod
-    def to_raw(self) -> Raw:
-        """The column's JSON, as it stands on the wire."""
+    def at(self, rows: Places) -> "Column[T_co]":
+        """As `take`, for positions that are Python's own numbers."""
+
+    @abstractmethod
+    def to_raw(self, where: str = "column") -> Raw:
+        """The column's JSON, as it stands on the wire. TypeError or ValueError names the cell that has none."""
 
     def to_list(self) -> list[T_co]:
         """One value per row, as a new list."""
@@ -61,7 +72,7 @@ class Const(Column[T_co]):
 
     def __init__(self, value: T_co, size: int = 0) -> None:
         self._value = value
-        self._size = size
+        self._size = whole(size, "size")
 
     @property
     def value(self) -> T_co:
@@ -83,11 +94,11 @@ class Const(Column[T_co]):
     def to_list(self) -> list[T_co]:
         return [self._value] * self._size
 
-    def take(self, rows: Rows) -> "Const[T_co]":
+    def at(self, rows: Places) -> "Const[T_co]":
         return Const(self._value, len(range(self._size)[rows] if isinstance(rows, slice) else rows))
 
-    def to_raw(self) -> Raw:
-        return Raw(msgspec.json.encode({"const": self._value}))
+    def to_raw(self, where: str = "column") -> Raw:
+        return Raw(b'{"const":' + encoded(self._value, where) + b"}")
 
     def _cell(self, index: int) -> T_co:
         if not -self._size <= index < self._size:
@@ -118,7 +129,7 @@ class Array(Column[T_co]):
 
     def __init__(self, values: Iterable[T_co] | Encoded[T_co]) -> None:
         self._encoded = values if isinstance(values, Encoded) else None
-        self._cells = None if isinstance(values, Encoded) else list(values)
+        self._cells = None if isinstance(values, Encoded) else items(values, "values", "one value per row")
 
     def __len__(self) -> int:
         return len(self._values()) if self._encoded is None else self._encoded.size
@@ -135,7 +146,7 @@ class Array(Column[T_co]):
     def to_list(self) -> list[T_co]:
         return self._values().copy()
 
-    def take(self, rows: Rows) -> "Array[T_co]":
+    def at(self, rows: Places) -> "Array[T_co]":
         values = self._values()
         if isinstance(rows, slice):
             return Array(values[rows])
@@ -143,8 +154,8 @@ class Array(Column[T_co]):
             return Array([values[row] for row in rows])
         return Array(itemgetter(*rows)(values))
 
-    def to_raw(self) -> Raw:
-        return Raw(msgspec.json.encode(self._cells)) if self._encoded is None else self._encoded.raw
+    def to_raw(self, where: str = "column") -> Raw:
+        return Raw(encoded(self._cells, where)) if self._encoded is None else self._encoded.raw
 
     def _cell(self, index: int) -> T_co:
         return self._values()[index]

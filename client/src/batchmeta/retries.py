@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from .errors import ConnectionLost, IdempotencyInFlight, Problem
+from .taking import seconds, whole
 
 FEW = 4
 
@@ -27,6 +28,11 @@ class Retries:
     clock: Callable[[], float] = time.monotonic
     random: Callable[[], float] = random.random
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def __post_init__(self) -> None:
+        whole(self.most, "most")
+        for name in ("first_s", "longest_s", "within_s"):
+            seconds(getattr(self, name), name)
 
     def pause(self, error: ConnectionLost | Problem, sent: int, elapsed_s: float) -> float | None:
         """Seconds until the next sending after `sent` of them, or None if there is to be none."""

@@ -1,13 +1,17 @@
 """The schema of one field in batch meta (api.md section 4): what its tensor is, and its shape for each row."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from reprlib import repr as short
+from typing import Any, Literal, cast
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
-from .columns import LENGTHS, SHAPES, Array, Column, Const, Rows, joined
+from .columns import LENGTHS, SHAPES, Array, Column, Const, Places, Rows, joined
+from .plain import raw
+from .taking import maybe, refuse, text, wholes
 from .wire import replies
+from .wire.types import DTYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +45,10 @@ class FieldSchema:
         """The form that the service sends, and takes in `produce`."""
         if self.kind == "object":
             return replies.FieldOut(kind="object")
-        shape = None if self.shape is None else list(self.shape)
+        shape = maybe(wholes, self.shape, "shape")
         return replies.FieldOut(
             kind="tensor",
-            dtype=UNSET if self.dtype is None else self.dtype,
+            dtype=UNSET if self.dtype is None else dtype_name(self.dtype, "dtype"),
             ragged=self.ragged,
             shape=UNSET if self.ragged else shape,
             shapes=UNSET if self.shapes is None else self.shapes.to_raw(),
@@ -62,12 +66,61 @@ class FieldSchema:
         return self.shape
 
     def take(self, rows: Rows) -> "FieldSchema":
-        """The schema for some of the rows."""
+        """The schema for some of the rows, as `Column.take` takes them."""
         return replace(
             self,
             shapes=None if self.shapes is None else self.shapes.take(rows),
             lengths=None if self.lengths is None else self.lengths.take(rows),
         )
+
+    def at(self, rows: Places) -> "FieldSchema":
+        """As `take`, for positions that are Python's own numbers."""
+        return replace(
+            self,
+            shapes=None if self.shapes is None else self.shapes.at(rows),
+            lengths=None if self.lengths is None else self.lengths.at(rows),
+        )
+
+
+def wire_schemas(given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Field schemas by name as a request holds them: dtypes by torch's name, the rest as it is."""
+    if not isinstance(given, Mapping):
+        refuse("a mapping from field names to schemas", given, where)
+    taken = given if all(map(_is_usual, given.values())) else {n: _members(part, where, n) for n, part in given.items()}
+    return cast("dict[str, Any]", raw(taken, where))
+
+
+def dtype_name(given: object, where: str) -> str:
+    """Torch's name without `torch.`, of a text, a dtype of torch or numpy, or a scalar type of numpy.
+
+    ValueError for what torch knows by another name or not at all.
+    """
+    said = given.__name__ if isinstance(given, type) else str(given)
+    name = text(given if isinstance(given, str) else said, where).removeprefix("torch.")
+    if name not in DTYPES:
+        raise ValueError(f"{where}: {short(given)} is no dtype; give torch's name, such as float32 or int64")
+    return name
+
+
+def _is_usual(part: object) -> bool:
+    return type(part) is dict and type(dtype := part.get("dtype")) is str and dtype in DTYPES
+
+
+def _members(part: Any, where: str, name: str) -> Any:
+    if isinstance(part, FieldSchema | Struct):
+        part = _there(part)
+    elif not isinstance(part, Mapping):
+        refuse("a mapping of a schema's members", part, f"{where}.{name}")
+    dtype = part.get("dtype")
+    return part if dtype is None else {**part, "dtype": dtype_name(dtype, f"{where}.{name}.dtype")}
+
+
+def _there(part: FieldSchema | Struct) -> dict[str, Any]:
+    if isinstance(part, FieldSchema) and part.kind == "object":
+        return {"kind": "object"}
+    names = part.__struct_fields__ if isinstance(part, Struct) else part.__slots__
+    members = {name: getattr(part, name) for name in names}
+    return {name: value for name, value in members.items() if value is not None and value is not UNSET}
 
 
 def joined_schema(schemas: Sequence[FieldSchema], sizes: Sequence[int]) -> FieldSchema:

@@ -1,8 +1,9 @@
 """Calls about checkpoints: save the whole state under a name, and go back to it."""
 
-from typing import Literal
+from typing import Literal, cast
 
 from ..calls import Call, change, encode, route
+from ..taking import maybe, text
 from ..wire import replies, requests
 from .base import Base
 
@@ -17,7 +18,7 @@ class CheckpointCalls(Base):
 
         Raises CheckpointExists, InvalidRequest, JournalUnavailable (retried).
         """
-        body = encode(requests.CreateCheckpoint(name=name))
+        body = encode(requests.CreateCheckpoint(name=text(name, "name")))
         call = change("POST", route("checkpoints"), idempotency_key, body=body, wait_s=PATIENCE_S)
         return await self._answer(call, replies.Checkpoint)
 
@@ -45,7 +46,8 @@ class CheckpointCalls(Base):
         `revived="unproduced"`: rows that were cleared, clearing or revoked since, whose bytes may be gone, are not
         ready in any field. This client goes on in the new epoch. Raises CheckpointNotFound, CheckpointCorrupt.
         """
-        body = encode(requests.RestoreCheckpoint(revived=revived))
+        named = cast('Literal["as_is", "unproduced"] | None', maybe(text, revived, "revived"))
+        body = encode(requests.RestoreCheckpoint(revived=named))
         path = route("checkpoints", name, "restore")
         call = change("POST", path, idempotency_key, body=body, wait_s=PATIENCE_S)
         reply = await self._answer(call.in_any_epoch(), replies.Restored)

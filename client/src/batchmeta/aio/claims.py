@@ -1,9 +1,10 @@
 """Calls about claims with a lease: say what became of their rows, ask for more time, see who holds what."""
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Literal, cast
 
 from ..calls import Call, change, encode, indexes, query, route
+from ..taking import maybe, real, refuse, text, whole
 from ..wire import replies, requests
 from .base import Base
 
@@ -26,12 +27,12 @@ class LeaseCalls(Base):
         Nothing named: all are accepted; "all": those still open and not named elsewhere. `reject`: reasons by index.
         Said again, the answer is the same. Raises ClaimNotFound, LeaseLost (with the rows), InvalidRequest.
         """
-        given = [requests.Rejected(global_index=index, reason=reason) for index, reason in (reject or {}).items()]
+        given = [{"global_index": index, "reason": reason} for index, reason in rejected(reject).items()]
         body = requests.AckClaim(
-            token=token,
-            accept="all" if accept == "all" else indexes(accept),
-            release=indexes(release),
-            reject=given or None,
+            token=text(token, "token"),
+            accept=accepted(accept),
+            release=indexes(release, "release"),
+            reject=cast("list[requests.Rejected] | None", given or None),
         )
         call = change("POST", route("claims", claim_id, "ack"), idempotency_key, body=encode(body))
         return await self._answer(call, replies.Acked)
@@ -40,7 +41,7 @@ class LeaseCalls(Base):
         self, claim_id: str, token: str, lease_s: float, *, idempotency_key: str | None = None
     ) -> replies.ExtendedLease:
         """The lease ends `lease_s` seconds (at most 86,400) from now. Raises ClaimNotFound, LeaseLost."""
-        body = requests.ExtendClaim(token=token, lease_s=lease_s)
+        body = requests.ExtendClaim(token=text(token, "token"), lease_s=real(lease_s, "lease_s"))
         call = change("POST", route("claims", claim_id, "extend"), idempotency_key, body=encode(body))
         return await self._answer(call, replies.ExtendedLease)
 
@@ -48,7 +49,13 @@ class LeaseCalls(Base):
         self, *, partition_id: str | None = None, task: str | None = None, worker: str | None = None
     ) -> list[replies.ClaimSeen]:
         """Open claims with a lease, oldest first: of a partition, a task, a worker where named. No tokens."""
-        asked = query(requests.ListClaims(partition_id=partition_id, task=task, worker=worker))
+        asked = query(
+            requests.ListClaims(
+                partition_id=maybe(text, partition_id, "partition_id"),
+                task=maybe(text, task, "task"),
+                worker=maybe(text, worker, "worker"),
+            )
+        )
         return (await self._answer(Call("GET", route("claims"), query=asked), replies.ClaimList)).claims
 
     async def seen_claim(self, claim_id: str) -> replies.ClaimSeen:
@@ -65,3 +72,22 @@ class LeaseCalls(Base):
         path = route("workers", worker, "release")
         call = change("POST", path, idempotency_key, body=encode(requests.Empty()))
         return await self._answer(call, replies.ReleasedWorker)
+
+
+def accepted(given: Iterable[int] | Literal["all"] | None) -> list[int] | Literal["all"] | None:
+    """Indexes to accept, or "all". TypeError for another text."""
+    if not isinstance(given, str):
+        return indexes(given, "accept")
+    if given != "all":
+        refuse('a list of indexes or "all"', given, "accept")
+    return "all"
+
+
+def rejected(given: Mapping[int, str] | None) -> dict[int, str]:
+    """Reasons by index."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        refuse("a mapping from indexes to reasons", given, "reject")
+    reasons = {whole(index, "reject"): reason for index, reason in given.items()}
+    return {index: text(reason, f"reject[{index}]") for index, reason in reasons.items()}

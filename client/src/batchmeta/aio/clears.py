@@ -5,8 +5,9 @@ from typing import Any, cast
 
 from msgspec import UNSET
 
-from ..calls import Call, change, encode, group_list, indexes, names, query, route
+from ..calls import Call, change, conditions, encode, group_list, indexes, names, query, route
 from ..columns import INTS, KEYS, VALUES, Array
+from ..taking import flag, maybe, text
 from ..values import Clear, ClearField
 from ..wire import replies, requests
 from .base import Base, ints, pages, readable
@@ -37,13 +38,13 @@ class ClearCalls(Base):
         Raises PartitionNotFound, PartitionCleared, InvalidRequest.
         """
         body = requests.PlanClear(
-            global_indexes=indexes(global_indexes),
-            keys=names(keys),
+            global_indexes=indexes(global_indexes, "global_indexes"),
+            keys=names(keys, "keys"),
             group_ids=group_list(group_ids),
-            key_prefix=key_prefix,
-            all=all_rows or None,
-            where=None if where is None else cast("list[requests.Condition]", list(where)),
-            tombstone=tombstone or None,
+            key_prefix=maybe(text, key_prefix, "key_prefix"),
+            all=flag(all_rows, "all_rows") or None,
+            where=conditions(where),
+            tombstone=flag(tombstone, "tombstone") or None,
         )
         call = change("POST", route("partitions", partition_id, "clears"), idempotency_key, body=encode(body))
         reply = await self._answer(call, replies.PlannedClear)
@@ -68,8 +69,10 @@ class ClearCalls(Base):
     async def clears(self, state: replies.ClearState | None = None) -> list[replies.ClearLine]:
         """Clears in the order they were planned: the pending ones, and the last closed. Pages are joined."""
 
+        named = cast("replies.ClearState | None", maybe(text, state, "state"))
+
         async def fetch(cursor: str | None) -> replies.ClearList:
-            asked = query(requests.ListClears(state=state, cursor=cursor))
+            asked = query(requests.ListClears(state=named, cursor=cursor))
             return await self._answer(Call("GET", route("clears"), query=asked), replies.ClearList)
 
         return [line for page in await pages(fetch, lambda page: page.next_cursor) for line in page.clears]

@@ -6,6 +6,7 @@ import httpx
 
 from ..connection import Connection
 from ..retries import DEFAULT, Retries
+from ..taking import flag, seconds, text
 from .checkpoints import CheckpointCalls
 from .clears import ClearCalls
 from .loop import ClaimLoops
@@ -45,7 +46,15 @@ class AsyncClient(PartitionCalls, WritingCalls, ReadingCalls, ClaimLoops, ClearC
         transport: httpx.AsyncBaseTransport | None = None,
         pin_epoch: bool = False,
     ) -> None:
-        super().__init__(Connection(base_url, timeout, retries, transport, pin_epoch))
+        super().__init__(
+            Connection(
+                text(base_url, "base_url"),
+                seconds(timeout, "timeout"),
+                retries,
+                transport,
+                flag(pin_epoch, "pin_epoch"),
+            )
+        )
 
     def new_epoch(self) -> None:
         """After EpochMismatch: with `pin_epoch`, this client goes on in the epoch that its next call finds."""

@@ -5,8 +5,9 @@ from typing import Any, cast
 
 from msgspec import UNSET
 
-from ..calls import Call, change, conditions, encode, names, query, route
+from ..calls import Call, change, conditions, encode, names, patience, query, route, sampler_of
 from ..columns import INTS
+from ..taking import flag, maybe, real, text, whole
 from ..values import Claim, Consumption
 from ..wire import replies, requests
 from ..wire.requests import Include
@@ -46,22 +47,25 @@ class ConsumingCalls(Base):
         Sent again, it gets the batch that was handed out, or its place among those who wait. After ConnectionLost a
         batch may have been handed out to nobody: claim again with the same `idempotency_key`, if it was yours.
         """
+        waited = real(wait_s, "wait_s")
         body = requests.Claim(
-            fields=names(fields),
-            batch_size=batch_size,
-            min_batch_size=min_batch_size,
-            wait_s=wait_s or None,
-            sampler=cast("dict[str, Any] | None", sampler),
+            fields=names(fields, "fields"),
+            batch_size=whole(batch_size, "batch_size"),
+            min_batch_size=maybe(whole, min_batch_size, "min_batch_size"),
+            wait_s=waited or None,
+            sampler=sampler_of(sampler),
             where=conditions(where),
-            include=None if include is None else list(include),
-            compact=compact or None,
-            expand=expand or None,
+            include=cast("list[Include] | None", names(include, "include")),
+            compact=flag(compact, "compact") or None,
+            expand=flag(expand, "expand") or None,
             ack=None if lease_s is None else "explicit",
-            lease_s=lease_s,
-            worker=worker,
+            lease_s=maybe(real, lease_s, "lease_s"),
+            worker=maybe(text, worker, "worker"),
         )
         path = route("partitions", partition_id, "tasks", task, "claims")
-        answer = await self._connection.send(change("POST", path, idempotency_key, body=encode(body), wait_s=wait_s))
+        answer = await self._connection.send(
+            change("POST", path, idempotency_key, body=encode(body), wait_s=patience(waited))
+        )
         if answer.status_code == 201:
             return _claimed(decoded(answer, replies.Claimed))
         return _not_claimed(decoded(answer, replies.NotClaimed))
@@ -78,9 +82,9 @@ class ConsumingCalls(Base):
     ) -> replies.Explained:
         """What a claim would find and what is `blocking`; changes nothing. Raises PartitionCleared, InvalidRequest."""
         body = requests.Claim(
-            fields=names(fields),
-            batch_size=batch_size,
-            sampler=cast("dict[str, Any] | None", sampler),
+            fields=names(fields, "fields"),
+            batch_size=whole(batch_size, "batch_size"),
+            sampler=sampler_of(sampler),
             where=conditions(where),
         )
         path = route("partitions", partition_id, "tasks", task, "explain")
@@ -92,12 +96,13 @@ class ConsumingCalls(Base):
         Asking registers nothing. Raises PartitionNotFound, PartitionCleared.
         """
         path = route("partitions", partition_id, "tasks", task, "consumption")
+        only = flag(counts_only, "counts_only")
 
         async def fetch(cursor: str | None) -> replies.Consumption:
-            asked = query(requests.ConsumptionQuery(counts_only=counts_only or None, cursor=cursor))
+            asked = query(requests.ConsumptionQuery(counts_only=only or None, cursor=cursor))
             return await self._answer(Call("GET", path, query=asked), replies.Consumption)
 
-        return _consumption(await pages(fetch, lambda page: page.next_cursor), counts_only)
+        return _consumption(await pages(fetch, lambda page: page.next_cursor), only)
 
     async def reset(
         self, partition_id: str, task: str | None = None, *, idempotency_key: str | None = None

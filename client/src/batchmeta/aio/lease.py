@@ -11,9 +11,10 @@ from typing import Literal
 
 from ..batch import BatchMeta
 from ..errors import BatchmetaError, ClaimNotFound, LeaseLost
+from ..taking import maybe, wholes
 from ..values import Claim
 from ..wire import replies
-from .claims import LeaseCalls
+from .claims import LeaseCalls, accepted, rejected
 
 # Of its length, after which a lease is extended: two of three extensions may fail.
 EXTENDED_AFTER = 1 / 3
@@ -70,7 +71,9 @@ class AsyncLease:
         reject: Mapping[int, str] | None = None,
     ) -> replies.Acked:
         """Settle rows now, as `client.ack` does; the end of the body settles the others. Raises LeaseLost."""
-        return await self._settle(self._calls, accept, [*(release or ())], dict(reject or {}))
+        return await self._settle(
+            self._calls, accepted(accept), maybe(wholes, release, "release") or [], rejected(reject)
+        )
 
     async def __aenter__(self) -> BatchMeta:
         if self._pid:

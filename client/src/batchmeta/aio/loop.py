@@ -1,10 +1,11 @@
 """`claims()`: a worker's life as a loop over leases. What happens to one of them is in lease.py."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from ..calls import conditions, names
 from ..connection import Connection
+from ..taking import real, whole
 from ..values import Claim
 from ..ways import Hasty, Patient
 from ..wire import requests
@@ -86,11 +87,13 @@ class ClaimLoops(ConsumingCalls, LeaseCalls):
         All calls are sent again for `retries.within_s` seconds, so a restart of the service is only a pause; nor
         does a gateway that cuts a wait short end the loop. Raises PartitionCleared, InvalidRequest, ConnectionLost.
         """
+        wait_s, lease_s = real(wait_s, "wait_s"), real(lease_s, "lease_s")
+        batch_size = whole(batch_size, "batch_size")
+        asked = names(fields, "fields")
         if not wait_s > 0:
             raise ValueError("wait_s must be more than 0: the loop waits for its batches")
-        asked = names(fields)
         passing = conditions(where)
-        included = None if include is None else list(include)
+        included = cast("list[Include] | None", names(include, "include"))
         calls = _Calls(Patient(self._connection))
 
         async def claim(number: int) -> Claim:

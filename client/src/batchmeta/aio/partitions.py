@@ -1,10 +1,12 @@
 """Calls about whole partitions, and about the service itself."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
-from ..calls import Call, change, encode, query, route
+from ..calls import Call, change, encode, patience, query, route
 from ..errors import NotReady
+from ..schema import wire_schemas
+from ..taking import maybe, real, text, whole
 from ..values import Tagged
 from ..wire import replies, requests
 from .base import Base, decoded, pages
@@ -29,10 +31,10 @@ class PartitionCalls(Base):
         A deleted one is made anew. Raises PartitionConflict if it has other settings.
         """
         body = requests.PutPartition(
-            expected_samples=expected_samples,
-            max_samples=max_samples,
-            max_attempts=max_attempts,
-            fields=cast("dict[str, requests.FieldDeclaration] | None", fields),
+            expected_samples=maybe(whole, expected_samples, "expected_samples"),
+            max_samples=maybe(whole, max_samples, "max_samples"),
+            max_attempts=maybe(whole, max_attempts, "max_attempts"),
+            fields=maybe(wire_schemas, fields, "fields"),
         )
         call = change("PUT", route("partitions", partition_id), idempotency_key, body=encode(body))
         return await self._answer(call, replies.Partition)
@@ -48,7 +50,9 @@ class PartitionCalls(Base):
     ) -> replies.Partition:
         """Change settings; None leaves one as it is. Raises PartitionNotFound, PartitionCleared, PartitionSealed."""
         body = requests.PatchPartition(
-            expected_samples=expected_samples, max_samples=max_samples, max_attempts=max_attempts
+            expected_samples=maybe(whole, expected_samples, "expected_samples"),
+            max_samples=maybe(whole, max_samples, "max_samples"),
+            max_attempts=maybe(whole, max_attempts, "max_attempts"),
         )
         call = change("PATCH", route("partitions", partition_id), idempotency_key, body=encode(body))
         return await self._answer(call, replies.Partition)
@@ -72,8 +76,9 @@ class PartitionCalls(Base):
 
         With `revision`, waits up to `wait_s` (0 to 60 seconds) until the partition is past it.
         """
-        asked = query(requests.PartitionQuery(revision=revision, wait_s=wait_s or None))
-        call = Call("GET", route("partitions", partition_id), query=asked, wait_s=wait_s)
+        waited = real(wait_s, "wait_s")
+        asked = query(requests.PartitionQuery(revision=maybe(whole, revision, "revision"), wait_s=waited or None))
+        call = Call("GET", route("partitions", partition_id), query=asked, wait_s=patience(waited))
         return await self._answer(call, replies.Partition)
 
     async def tagged_partition(self, partition_id: str) -> Tagged:
@@ -84,8 +89,10 @@ class PartitionCalls(Base):
     async def partitions(self, prefix: str | None = None) -> list[replies.PartitionLine]:
         """All partitions (whose name begins with `prefix`) in the order of their creation."""
 
+        begins = maybe(text, prefix, "prefix")
+
         async def fetch(cursor: str | None) -> replies.Partitions:
-            asked = query(requests.ListPartitions(prefix=prefix, cursor=cursor))
+            asked = query(requests.ListPartitions(prefix=begins, cursor=cursor))
             return await self._answer(Call("GET", route("partitions"), query=asked), replies.Partitions)
 
         return [line for page in await pages(fetch, lambda page: page.next_cursor) for line in page.partitions]
@@ -97,7 +104,7 @@ class PartitionCalls(Base):
 
         `if_match`: only if its ETag still is this one, else PreconditionFailed.
         """
-        headers = {} if if_match is None else {"If-Match": if_match}
+        headers = {} if if_match is None else {"If-Match": text(if_match, "if_match")}
         call = change("DELETE", route("partitions", partition_id), idempotency_key, headers=headers)
         return await self._answer(call, replies.DeletedPartition)
 

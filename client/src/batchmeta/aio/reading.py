@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from ..algebra import keep_fields
 from ..batch import BatchMeta
-from ..calls import Call, conditions_text, encode, group_list, indexes, names, query, route
+from ..calls import Call, conditions_text, encode, group_list, indexes, names, patience, query, route
 from ..columns import INTS, VALUES, Column, joined
+from ..taking import flag, maybe, real, text, whole
 from ..values import BackendMeta, KeyChanges, KeyLine, ProductionStatus
 from ..wire import replies, requests
 from ..wire.requests import Include
@@ -49,15 +50,15 @@ class ReadingCalls(Base):
         first page's, and fields that turn up later are left out.
         """
         body = requests.Read(
-            fields=names(fields),
-            global_indexes=indexes(global_indexes),
-            keys=names(keys),
+            fields=names(fields, "fields"),
+            global_indexes=indexes(global_indexes, "global_indexes"),
+            keys=names(keys, "keys"),
             group_ids=group_list(group_ids),
-            key_prefix=key_prefix,
-            include=None if include is None else list(include),
-            strict=strict or None,
-            compact=compact or None,
-            expand=expand or None,
+            key_prefix=maybe(text, key_prefix, "key_prefix"),
+            include=cast("list[Include] | None", names(include, "include")),
+            strict=flag(strict, "strict") or None,
+            compact=flag(compact, "compact") or None,
+            expand=flag(expand, "expand") or None,
         )
         path = route("partitions", partition_id, "batch-meta")
         pinned: list[str] | None = body.fields
@@ -86,11 +87,11 @@ class ReadingCalls(Base):
         Raises PartitionNotFound, PartitionCleared.
         """
         body = requests.ReadBackendMeta(
-            fields=names(fields),
-            global_indexes=indexes(global_indexes),
-            keys=names(keys),
+            fields=names(fields, "fields"),
+            global_indexes=indexes(global_indexes, "global_indexes"),
+            keys=names(keys, "keys"),
             group_ids=group_list(group_ids),
-            key_prefix=key_prefix,
+            key_prefix=maybe(text, key_prefix, "key_prefix"),
         )
         path = route("partitions", partition_id, "backend-meta")
         pinned: list[str] | None = body.fields
@@ -109,7 +110,7 @@ class ReadingCalls(Base):
 
         Raises FieldNotFound for an unknown field, PartitionNotFound, PartitionCleared.
         """
-        asked = ",".join(names(fields))
+        asked = _joined_names(names(fields, "fields"))
         path = route("partitions", partition_id, "production")
 
         async def fetch(cursor: str | None) -> replies.ProductionStatus:
@@ -130,7 +131,7 @@ class ReadingCalls(Base):
 
         Raises PartitionNotFound, PartitionCleared.
         """
-        body = requests.LookupKeys(global_indexes=indexes(global_indexes))
+        body = requests.LookupKeys(global_indexes=indexes(global_indexes, "global_indexes"))
         call = Call("POST", route("partitions", partition_id, "keys", "lookup"), body=encode(body))
         return (await self._answer(call, replies.FoundKeys)).keys
 
@@ -148,9 +149,10 @@ class ReadingCalls(Base):
         Raises PartitionNotFound, PartitionCleared.
         """
         path = route("partitions", partition_id, "keys")
+        listed = requests.ListKeys(prefix=maybe(text, prefix, "prefix"), where=conditions_text(where))
 
         async def fetch(cursor: str | None) -> replies.KeyList:
-            asked = query(requests.ListKeys(prefix=prefix, cursor=cursor, where=conditions_text(where)))
+            asked = query(msgspec.structs.replace(listed, cursor=cursor))
             return await self._answer(Call("GET", path, query=asked), replies.KeyList)
 
         found = await pages(fetch, lambda page: page.next_cursor)
@@ -174,14 +176,26 @@ class ReadingCalls(Base):
         PartitionNotFound, PartitionCleared, also while it waits.
         """
         path = route("partitions", partition_id, "keys")
-        asked = requests.ListKeys(prefix=prefix, since_revision=since_revision, where=conditions_text(where))
+        asked = requests.ListKeys(
+            prefix=maybe(text, prefix, "prefix"),
+            since_revision=whole(since_revision, "since_revision"),
+            where=conditions_text(where),
+        )
+        waited = real(wait_s, "wait_s")
 
         async def fetch(cursor: str | None) -> replies.KeyList:
-            page = msgspec.structs.replace(asked, cursor=cursor, wait_s=wait_s or None if cursor is None else None)
-            call = Call("GET", path, query=query(page), wait_s=page.wait_s or 0.0)
+            page = msgspec.structs.replace(asked, cursor=cursor, wait_s=waited or None if cursor is None else None)
+            call = Call("GET", path, query=query(page), wait_s=patience(page.wait_s or 0.0))
             return await self._answer(call, replies.KeyList)
 
         return _joined_changes(await pages(fetch, lambda page: page.next_cursor))
+
+
+def _joined_names(fields: list[str]) -> str:
+    for place, name in enumerate(fields):
+        if "," in name:
+            raise ValueError(f"fields[{place}]: {name!r} has a comma, and no field's name has")
+    return ",".join(fields)
 
 
 def _joined_pages(found: Sequence[replies.BatchMeta]) -> BatchMeta:

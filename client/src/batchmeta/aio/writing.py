@@ -6,16 +6,21 @@ from typing import Any, Literal, cast
 from msgspec import UNSET
 
 from ..batch import BatchMeta
-from ..calls import change, conditions, encode, group_list, indexes, names, route, wire_schema
-from ..schema import FieldSchema
+from ..calls import cell_columns, cells, change, conditions, encode, group_list, indexes, names, route
+from ..schema import FieldSchema, wire_schemas
+from ..taking import flag, maybe, real, text, whole
 from ..values import PatchedBackendMeta, Produced
 from ..wire import replies, requests
-from ..wire.types import Cells, GroupIds
 from .base import Base, batch_of, ints
 
 
 class WritingCalls(Base):
-    """A column argument is a sequence with one value per named row, or `Const(value)` for all of them."""
+    """A column argument is a sequence with one value per named row, or `Const(value)` for all of them.
+
+    A cell is JSON: None, bool, text, finite number, whole number of 64 bits, list, or dict with text as names. Scalars
+    and arrays of numpy and torch are taken for what they hold. All else is TypeError or ValueError, which names the
+    place, such as `custom_meta[3].reward`: bytes, sets, dates, dataclasses and Structs are not turned into anything.
+    """
 
     async def insert(
         self,
@@ -35,11 +40,11 @@ class WritingCalls(Base):
         DuplicateKeys, GroupConflict, PartitionSealed, TooManySamples.
         """
         body = requests.Insert(
-            count=count,
-            keys=names(keys),
-            group_ids=cast("GroupIds | None", group_ids),
-            custom_meta=cast("Cells | None", custom_meta),
-            ttl_s=ttl_s,
+            count=maybe(whole, count, "count"),
+            keys=names(keys, "keys"),
+            group_ids=cells(group_ids, "group_ids"),
+            custom_meta=cells(custom_meta, "custom_meta"),
+            ttl_s=maybe(real, ttl_s, "ttl_s"),
         )
         path = route("partitions", partition_id, "samples")
         call = change("POST", path, idempotency_key, body=encode(body))
@@ -62,20 +67,22 @@ class WritingCalls(Base):
         """The data of these fields is in the storage backend, for these rows: one atomic step.
 
         `field_schema`, per field: `{"dtype": "float32", "shape": [1024]}`, ragged `{"dtype": "int64", "lengths":
-        [812, 5310]}` or `"shapes"`, no tensor `{"kind": "object"}`, or the FieldSchema of a batch. `create` makes
+        [812, 5310]}` or `"shapes"`, no tensor `{"kind": "object"}`, or the FieldSchema of a batch. A dtype is torch's
+        name, or a dtype of torch or numpy. `create` makes
         absent keys. `backend_meta`: per field one JSON value per row. `on_cleared="skip"`: rows that were cleared are
         left out and told in `skipped`, instead of SampleCleared. Raises DtypeConflict, KindConflict, GroupConflict,
         SampleNotFound, KeyNotFound, SampleCleared, SampleClearing, PartitionNotFound, PartitionCleared.
         """
+        skipping = cast('Literal["refuse", "skip"]', text(on_cleared, "on_cleared"))
         body = requests.Produce(
-            field_schema=wire_schema(field_schema),
-            global_indexes=indexes(global_indexes),
-            keys=names(keys),
-            create=create or None,
-            backend_meta=cast("dict[str, Cells] | None", backend_meta),
-            custom_meta=cast("Cells | None", custom_meta),
-            group_ids=cast("GroupIds | None", group_ids),
-            on_cleared=None if on_cleared == "refuse" else on_cleared,
+            field_schema=wire_schemas(field_schema, "field_schema"),
+            global_indexes=indexes(global_indexes, "global_indexes"),
+            keys=names(keys, "keys"),
+            create=flag(create, "create") or None,
+            backend_meta=cell_columns(backend_meta, "backend_meta"),
+            custom_meta=cells(custom_meta, "custom_meta"),
+            group_ids=cells(group_ids, "group_ids"),
+            on_cleared=None if skipping == "refuse" else skipping,
         )
         call = change("POST", route("partitions", partition_id, "production"), idempotency_key, body=encode(body))
         reply = await self._answer(call, replies.Produced)
@@ -100,11 +107,11 @@ class WritingCalls(Base):
         Raises SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
         """
         body = requests.PatchCustomMeta(
-            custom_meta=cast("Cells", custom_meta),
-            global_indexes=indexes(global_indexes),
-            keys=names(keys),
-            if_revision=if_revision,
-            ttl_s=ttl_s,
+            custom_meta=cells(custom_meta, "custom_meta"),
+            global_indexes=indexes(global_indexes, "global_indexes"),
+            keys=names(keys, "keys"),
+            if_revision=maybe(whole, if_revision, "if_revision"),
+            ttl_s=maybe(real, ttl_s, "ttl_s"),
         )
         call = change("PATCH", route("partitions", partition_id, "custom-meta"), idempotency_key, body=encode(body))
         return await self._answer(call, replies.PatchedCustomMeta)
@@ -123,9 +130,9 @@ class WritingCalls(Base):
         Raises FieldNotFound, SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
         """
         body = requests.PatchBackendMeta(
-            backend_meta=cast("dict[str, Cells]", backend_meta),
-            global_indexes=indexes(global_indexes),
-            keys=names(keys),
+            backend_meta=cell_columns(backend_meta, "backend_meta"),
+            global_indexes=indexes(global_indexes, "global_indexes"),
+            keys=names(keys, "keys"),
         )
         call = change("PATCH", route("partitions", partition_id, "backend-meta"), idempotency_key, body=encode(body))
         reply = await self._answer(call, replies.PatchedBackendMeta)
@@ -148,11 +155,11 @@ class WritingCalls(Base):
         Raises FieldNotFound, PartitionNotFound, PartitionCleared.
         """
         body = requests.Revoke(
-            fields=names(fields),
-            global_indexes=indexes(global_indexes),
-            keys=names(keys),
+            fields=names(fields, "fields"),
+            global_indexes=indexes(global_indexes, "global_indexes"),
+            keys=names(keys, "keys"),
             group_ids=group_list(group_ids),
-            key_prefix=key_prefix,
+            key_prefix=maybe(text, key_prefix, "key_prefix"),
         )
         path = route("partitions", partition_id, "production", "revoke")
         return await self._answer(change("POST", path, idempotency_key, body=encode(body)), replies.Revoked)
@@ -174,10 +181,10 @@ class WritingCalls(Base):
         Rows of a pending clear are left to it, and told in `skipped_clearing`. Raises PartitionCleared.
         """
         body = requests.DeleteSamples(
-            global_indexes=indexes(global_indexes),
-            keys=names(keys),
+            global_indexes=indexes(global_indexes, "global_indexes"),
+            keys=names(keys, "keys"),
             group_ids=group_list(group_ids),
-            key_prefix=key_prefix,
+            key_prefix=maybe(text, key_prefix, "key_prefix"),
             where=conditions(where),
         )
         call = change(
