@@ -15,6 +15,7 @@ from .taking import groups, items, maybe, refuse, text, texts, wholes
 from .wire import requests
 
 LONGEST_WAIT_S = 60.0
+LONGEST_URL = 60_000  # characters; httpx takes 65,536 of a path or a query
 # The argument whose name follows this part of a route.
 _ARGUMENTS = {
     "partitions": "partition_id",
@@ -70,11 +71,20 @@ def change(
 
 def route(*parts: str) -> str:
     """The path `/v1/part/part/…`. ValueError for a name that would lead to another route."""
-    named = [text(part, _ARGUMENTS.get(before, "name")) for before, part in pairwise(("v1", *parts))]
-    for part in named:
-        if part in ("", ".", ".."):
-            raise ValueError(f"{part!r} is not a name")
-    return "/v1/" + "/".join(quote(part, safe="@") for part in named)
+    return "/v1/" + "/".join(_part(part, _ARGUMENTS.get(before, "name")) for before, part in pairwise(("v1", *parts)))
+
+
+def _part(given: str, where: str) -> str:
+    name = text(given, where)
+    if name in ("", ".", ".."):
+        raise ValueError(f"{where}: {name!r} is not a name")
+    return _fitting(quote(name, safe="@"), where)
+
+
+def _fitting(part: str, where: str) -> str:
+    if len(part) > LONGEST_URL:
+        raise ValueError(f"{where}: {len(part):,} characters in a URL, which holds {LONGEST_URL:,}")
+    return part
 
 
 def patience(wait_s: float) -> float:
@@ -86,7 +96,7 @@ def query(request: requests.Request) -> str:
     """The query string of a GET; members that are None are left out."""
     members = {name: exact(value, name) for name, value in _members(request).items()}
     texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in members.items()}
-    return urlencode(texts, quote_via=quote)
+    return _fitting(urlencode(texts, quote_via=quote), max(texts, key=lambda name: len(str(texts[name])), default=""))
 
 
 def encode(request: requests.Request) -> bytes:
@@ -136,12 +146,17 @@ def cell_columns(given: Mapping[str, Sequence[Any]] | None, where: str) -> Any:
 
 
 def conditions(given: Iterable[requests.Condition | Mapping[str, Any]] | None) -> list[requests.Condition] | None:
-    """A list of conditions. TypeError for a single one, which is a mapping of its members."""
+    """A list of conditions as JSON. TypeError for a single one, which is a mapping of its members."""
+    listed = condition_list(given)
+    return None if listed is None else cast("list[requests.Condition]", raw(listed, "where"))
+
+
+def condition_list(given: Iterable[requests.Condition | Mapping[str, Any]] | None) -> list[Mapping[str, Any]] | None:
+    """The same as mappings, to be used more than once."""
     if given is None:
         return None
     listed = items(given, "where", "a list of conditions")
-    plain = [_members(each) if isinstance(each, requests.Condition) else each for each in listed]
-    return cast("list[requests.Condition]", raw(plain, "where"))
+    return [_members(each) if isinstance(each, requests.Condition) else each for each in listed]
 
 
 def conditions_text(given: Iterable[requests.Condition | Mapping[str, Any]] | None) -> str | None:

@@ -10,14 +10,12 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from operator import index
-from reprlib import repr as short
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
-from .taking import BYTES, check_encodable, refuse, unboxed
+from .taking import BYTES, check_encodable, refuse, unboxed, whole
 
 DEEPEST = 64
 _FREE = frozenset({str, bool, type(None), Raw})  # types whose every value is JSON
@@ -121,18 +119,12 @@ def _scalar(value: Any, where: str) -> Any:
         return _finite(float.__float__(value), where)
     if not hasattr(value, "__index__"):
         refuse(_WANTED, value, where)
-    return _in_range(index(value), where)
+    return whole(value, where)
 
 
 def _finite(value: float, where: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{where}: {value} is not a number that JSON knows")
-    return value
-
-
-def _in_range(value: int, where: str) -> int:
-    if not -(2**63) <= value < 2**64:
-        raise ValueError(f"{where}: {short(value)} is no whole number of 64 bits")
     return value
 
 

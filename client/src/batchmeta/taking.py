@@ -34,13 +34,19 @@ def text(given: object, where: str) -> str:
 
 
 def whole(given: object, where: str) -> int:
-    """A whole number, by `__index__`; TypeError for a bool, which counts nothing."""
-    if type(given) is int:
-        return given
+    """A whole number, by `__index__`; TypeError for a bool, which counts nothing.
+
+    ValueError for NaN, the infinities and what 64 bits do not hold.
+    """
     value = unboxed(given)
+    if isinstance(value, float):
+        _check_finite(value, given, where)
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         refuse("a whole number", given, where)
-    return index(value)
+    number = index(value)
+    if not -(2**63) <= number < 2**64:
+        raise ValueError(f"{where}: {short(number)} is no whole number of 64 bits")
+    return number
 
 
 def real(given: object, where: str) -> float:
@@ -52,8 +58,7 @@ def real(given: object, where: str) -> float:
         number = float(value)
     except OverflowError:
         number = math.inf
-    if not math.isfinite(number):
-        raise ValueError(f"{where}: {short(given)} is not a finite number")
+    _check_finite(number, given, where)
     return number
 
 
@@ -96,7 +101,8 @@ def wholes(given: object, where: str) -> list[int]:
     """A list of whole numbers, such as indexes."""
     listed = items(given, where, "a list of whole numbers")
     with suppress(TypeError):  # all in one pass; a list that begins with a bool is a mask
-        if type(sum(listed)) is int and (not listed or type(listed[0]) is not bool):
+        total = sum(listed)
+        if type(total) is int and abs(total) < 2**63 and (not listed or type(listed[0]) is not bool):
             return listed
     return [whole(each, f"{where}[{place}]") for place, each in enumerate(listed)]
 
@@ -104,8 +110,6 @@ def wholes(given: object, where: str) -> list[int]:
 def groups(given: object, where: str) -> list[str | int]:
     """A list of group ids: texts and whole numbers."""
     listed = items(given, where, "a list of group ids")
-    if set(map(type, listed)) <= {str, int}:
-        return listed
     return [_group(unboxed(each), f"{where}[{place}]") for place, each in enumerate(listed)]
 
 
@@ -142,6 +146,11 @@ def refuse(wanted: str, given: object, where: str) -> NoReturn:
     kind = type(given)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     raise TypeError(f"{where}: {wanted} is wanted, not {short(given)} ({name})")
+
+
+def _check_finite(value: float, given: object, where: str) -> None:
+    if not math.isfinite(value):
+        raise ValueError(f"{where}: {short(given)} is not a finite number")
 
 
 def _group(value: object, where: str) -> str | int:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, cast
 
-from ..calls import conditions, names
+from ..calls import condition_list, names
 from ..connection import Connection
 from ..taking import real, whole
 from ..values import Claim
@@ -92,7 +92,7 @@ class ClaimLoops(ConsumingCalls, LeaseCalls):
         asked = names(fields, "fields")
         if not wait_s > 0:
             raise ValueError("wait_s must be more than 0: the loop waits for its batches")
-        passing = conditions(where)
+        passing = condition_list(where)
         included = cast("list[Include] | None", names(include, "include"))
         calls = _Calls(Patient(self._connection))
 
