@@ -14,7 +14,7 @@ from . import algebra, taking
 from .columns import GROUPS, INTS, KEYS, METAS, VALUES, Cells, Column
 from .plain import encoded
 from .schema import FieldSchema
-from .taking import text, texts, whole, wholes
+from .taking import text, texts, whole
 from .wire import replies
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ class BatchMeta:
 
     def reorder(self, positions: Iterable[int]) -> "BatchMeta":
         """All rows in another order: row i of the result is row `positions[i]`. ValueError unless each comes once."""
-        rows = wholes(positions, "positions")
+        rows = taking.order(positions)
         if sorted(rows) != list(range(self.size)):
             raise ValueError(f"positions must be an order of the {self.size} rows, each once")
         return algebra.take(self, rows)
@@ -108,7 +108,11 @@ class BatchMeta:
         `revision` is the lowest of theirs: the result tells of nothing later. ValueError if there is no batch, or if
         they differ in partition, fields, included members or a field's dtype. Absent `keys` are filled up with None.
         """
-        return algebra.join(taking.items(batches, "batches"))
+        parts = taking.items(batches, "batches")
+        for place, part in enumerate(parts):
+            if not isinstance(part, BatchMeta):
+                taking.refuse("a BatchMeta", part, f"batches[{place}]")
+        return algebra.join(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form as plain lists, dicts, strings and numbers; `from_dict` gives the same batch again."""
@@ -121,7 +125,7 @@ class BatchMeta:
 
         A `next_cursor` is left behind.
         """
-        return BatchMeta.from_json(encoded(plain))
+        return BatchMeta.from_json(encoded(plain, "plain"))
 
     def to_json(self) -> bytes:
         """The wire form as JSON in UTF-8. Columns that were never changed are copied as they came."""

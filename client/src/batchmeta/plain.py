@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -141,12 +142,8 @@ def _at(where: str, name: object) -> str:
 
 def _are_alike(values: Sequence[Any]) -> bool:
     """All text, or all whole numbers of 64 bits. Subclasses pass: the encoder hands them to `exact`."""
-    if type(values[0]) is int:
-        return _inside_ints(values) is not None
-    try:
-        return type(values[0]) is str and isinstance("".join(values), str)
-    except TypeError:
-        return False
+    kind = type(values[0])
+    return (kind is str and _are_texts(values)) or (kind is int and _inside_ints(values) is not None)
 
 
 # What is one level below values of one type; None if they need a closer look.
@@ -171,11 +168,19 @@ def _inside_lists(values: list[Any]) -> Iterable[Any] | None:
 
 
 def _inside_dicts(values: list[Any]) -> Iterable[Any] | None:
-    try:
-        "".join(chain.from_iterable(values))
-    except TypeError:
+    with suppress(KeyError):  # records with the same names are looked at by columns
+        if len(values) > _FEW and len(set(map(len, values))) == 1 and _are_texts(values[0]):
+            return [list(map(itemgetter(name), values)) for name in values[0]]
+    if not _are_texts(chain.from_iterable(values)):
         return None
     return chain.from_iterable(map(dict.values, values)) if sum(map(len, values)) < _MANY else None
+
+
+def _are_texts(values: Iterable[Any]) -> bool:
+    try:
+        return isinstance("".join(values), str)
+    except TypeError:
+        return False
 
 
 def _inside_other(values: list[Any]) -> Iterable[Any] | None:

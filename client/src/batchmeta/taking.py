@@ -24,6 +24,8 @@ def maybe(take: Callable[[Any, str], T], given: object, where: str) -> T | None:
 
 def text(given: object, where: str) -> str:
     """A text, exactly str: of a subclass its characters. ValueError for what UTF-8 cannot hold."""
+    if type(given) is str and given.isascii():
+        return given
     value = unboxed(given)
     if not isinstance(value, str):
         refuse("text", given, where)
@@ -72,6 +74,8 @@ def seconds(given: object, where: str) -> float:
 
 def flag(given: object, where: str) -> bool:
     """True or False; TypeError for all else, also for what Python would take as one of them."""
+    if given is True or given is False:
+        return given
     value = unboxed(given)
     if not isinstance(value, bool):
         refuse("True or False", given, where)
@@ -120,10 +124,15 @@ def positions(given: object, size: int) -> list[int]:
     """
     listed = [unboxed(each) for each in items(given, "positions", "positions or a mask")]
     if set(map(type, listed)) != {bool}:
-        return [whole(each, f"positions[{place}]") for place, each in enumerate(listed)]
+        return order(listed)
     if len(listed) != size:
         raise ValueError(f"positions: a mask of {len(listed)} values for {size} rows")
     return list(compress(range(size), listed))
+
+
+def order(given: object) -> list[int]:
+    """Positions that no mask can stand for."""
+    return [whole(each, f"positions[{place}]") for place, each in enumerate(items(given, "positions", "positions"))]
 
 
 def unboxed(value: Any) -> Any:
