@@ -1,6 +1,6 @@
 """What callers may give, by kind of argument: each value with what goes out for it, or with how it is refused.
 
-Values of numpy and torch are there where these are installed; with CI=true they must be.
+Values of numpy and torch are there where these are installed; with CI=true they must be. Its length is its tables'.
 """
 
 import datetime

@@ -42,12 +42,12 @@ def test_every_argument_of_a_batch_is_tried_here() -> None:
     assert found == TRIED
 
 
-@pytest.mark.parametrize("mask", MASKS, ids=repr)
+@pytest.mark.parametrize("mask", MASKS)
 def test_a_mask_selects_the_rows_where_it_is_true(mask: Any) -> None:
     assert ROWS.select_samples(mask).global_indexes == [11, 12]
 
 
-@pytest.mark.parametrize("positions", POSITIONS, ids=repr)
+@pytest.mark.parametrize("positions", POSITIONS)
 def test_positions_of_all_kinds_select_their_rows(positions: Any) -> None:
     assert ROWS.select_samples(positions).global_indexes == [11, 12]
 
@@ -58,7 +58,7 @@ def test_iterators_are_taken_too() -> None:
     assert ROWS.reorder(iter([2, 0, 1])).global_indexes == [12, 10, 11]
 
 
-@pytest.mark.parametrize("order", ORDERS, ids=repr)
+@pytest.mark.parametrize("order", ORDERS)
 def test_orders_of_all_kinds(order: Any) -> None:
     assert ROWS.reorder(order).global_indexes == [12, 10, 11]
 
@@ -69,7 +69,7 @@ def test_a_mask_has_one_value_per_row(mask: list[bool]) -> None:
         ROWS.select_samples(mask)
 
 
-@pytest.mark.parametrize("mask", MASKS, ids=repr)
+@pytest.mark.parametrize("mask", MASKS)
 def test_a_mask_is_no_order(mask: Any) -> None:
     with pytest.raises(TypeError, match=r"positions\[0\]: a whole number is wanted"):
         ROWS.reorder(mask)
@@ -77,7 +77,7 @@ def test_a_mask_is_no_order(mask: Any) -> None:
         BatchMeta.from_dict(batch([10, 11])).reorder([False, True])
 
 
-@pytest.mark.parametrize(("positions", "error"), NO_POSITIONS, ids=repr)
+@pytest.mark.parametrize(("positions", "error"), NO_POSITIONS)
 @pytest.mark.parametrize("call", [ROWS.select_samples, ROWS.reorder, Array([1, 2, 3]).take, Const(1, 3).take])
 def test_what_are_no_positions(call: Callable[[Any], object], positions: Any, error: type[Exception]) -> None:
     if isinstance(positions, slice) and isinstance(getattr(call, "__self__", None), Column):
@@ -132,7 +132,7 @@ def test_fields_in_another_order_are_joined_in_the_order_of_the_first() -> None:
     assert BatchMeta.concat([other, one]).fields == ("b", "a")
 
 
-@pytest.mark.parametrize(("value", "error"), given.NO_CELL, ids=lambda value: f"{value!r:.30}")
+@pytest.mark.parametrize(("value", "error"), given.NO_CELL)
 def test_what_is_no_json_gets_into_no_batch_and_out_of_none(value: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=r"plain\.custom_meta\[0\]\.n"):
         BatchMeta.from_dict(batch([1], custom_meta=[{"n": value}]))

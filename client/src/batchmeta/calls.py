@@ -129,9 +129,11 @@ def group_list(given: Iterable[str | int] | None) -> list[str | int] | None:
 
 def cells(given: Sequence[Any] | None, where: str) -> Any:
     """A column of cells as JSON. TypeError for a single value; a mapping may only be `{"const": …}`."""
-    if given is None or isinstance(given, Column):
-        return None if given is None else given.to_raw(where)
-    return raw(given if isinstance(given, Mapping) else items(given, where, "one value per row"), where)
+    if given is None:
+        return None
+    if type(given) is list or isinstance(given, Column | Mapping):
+        return raw(given, where)
+    return raw(items(given, where, "one value per row"), where)
 
 
 def cell_columns(given: Mapping[str, Sequence[Any]] | None, where: str) -> Any:
@@ -140,7 +142,7 @@ def cell_columns(given: Mapping[str, Sequence[Any]] | None, where: str) -> Any:
         return None
     if not isinstance(given, Mapping):
         refuse("a mapping from field names to columns", given, where)
-    if all(type(column) is list for column in given.values()):
+    if set(map(type, given.values())) == {list}:
         return raw(given, where)
     return {text(name, where): cells(column, f"{where}.{name}") for name, column in given.items()}
 

@@ -43,7 +43,9 @@ class HasJson(ABC):
 
 def raw(value: object, where: str) -> Any:
     """The JSON of a value as `encoded` makes it, for a member of a request, of whatever type that is declared."""
-    return value.to_raw(where) if isinstance(value, HasJson) else Raw(encoded(value, where))
+    if type(value) is not list and isinstance(value, HasJson):
+        return value.to_raw(where)
+    return Raw(encoded(value, where))
 
 
 def encoded(value: object, where: str = "") -> bytes:
@@ -53,10 +55,12 @@ def encoded(value: object, where: str = "") -> bytes:
     arrays of numpy and torch are what they hold. All else (bytes, sets, dates, Decimals, dataclasses, Structs, Enums
     that are neither text nor number, nesting deeper than 64) is refused and not guessed at.
     """
-    with suppress(TypeError, ValueError, RecursionError):  # said again by the walk, with its place
+    try:
         body = _encoder.encode(value)
         if _reads_back(value, body) if len(body) < _SHORT else is_plain(value):
             return body
+    except (TypeError, ValueError, RecursionError):
+        pass  # said again by the walk, with its place
     with suppress(UnicodeEncodeError):
         return _encoder.encode(exact(value, where, skim=True))
     return _encoder.encode(exact(value, where))

@@ -18,7 +18,7 @@ class Retries:
 
     `most` bounds how often, if it is given: `Retries(most=0)` never sends twice.
     The pause before the n-th is random between half of and all of `first_s` · 2^(n-1), at most `longest_s` (seconds),
-    plus what was asked for with `Retry-After`.
+    plus what was asked for with `Retry-After`. ValueError for seconds that are not finite or below 0.
     """
 
     most: int | None = None
