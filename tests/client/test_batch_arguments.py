@@ -97,6 +97,11 @@ def test_columns_and_schemas_take_masks_too(mask: Any) -> None:
 def test_names_of_all_kinds() -> None:
     assert ROWS.select_fields(each for each in ("b", Text("a"))).fields == ("b", "a")
     assert ROWS.select_fields([Word.A]).fields == ("a",)
+    for names in ([Text("b")], [Word.A]):
+        assert [type(name) for name in ROWS.select_fields(names).fields] == [str]
+    held = BatchMeta(Text("p"), Int(1), Array([Int(4)]), (Text("a"),), (Word.A,), Const(Number.THREE, 1))
+    again = BatchMeta.from_json(held.to_json())
+    assert (again.partition_id, again.revision, again.global_indexes, again.fields) == ("p", 1, [4], ("a",))
     for value, error, where in given.TEXTS.refused:
         with pytest.raises(error) as raised:
             ROWS.select_fields(value)

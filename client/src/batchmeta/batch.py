@@ -12,7 +12,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from . import algebra, taking
 from .columns import GROUPS, INTS, KEYS, METAS, VALUES, Cells, Column
-from .plain import encoded
+from .plain import encoded, to_json
 from .schema import FieldSchema
 from .taking import text, texts, whole
 from .wire import replies
@@ -20,6 +20,7 @@ from .wire import replies
 T = TypeVar("T")
 U = TypeVar("U")
 _decoder = msgspec.json.Decoder(replies.BatchMeta)
+_encoder = msgspec.json.Encoder(enc_hook=to_json)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -73,7 +74,7 @@ class BatchMeta:
         from `field_status` where the batch has it. Without it a row that was ready stays ready (fewer fields are
         asked of it); what a row that was *not* ready lacks cannot be told, and then this is a ValueError.
         """
-        return algebra.select_fields(self, texts(names, "names"))
+        return algebra.select_fields(self, [*map(str.__str__, texts(names, "names"))])
 
     def select_samples(self, positions: Iterable[int] | Iterable[bool]) -> "BatchMeta":
         """The rows at these positions (0 to size - 1), in this order; repetitions are allowed. IndexError outside.
@@ -129,7 +130,7 @@ class BatchMeta:
 
     def to_json(self) -> bytes:
         """The wire form as JSON in UTF-8. Columns that were never changed are copied as they came."""
-        return msgspec.json.encode(self.to_wire())
+        return _encoder.encode(self.to_wire())
 
     @staticmethod
     def from_json(body: bytes) -> "BatchMeta":

@@ -30,7 +30,8 @@ class Retries:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def __post_init__(self) -> None:
-        whole(self.most, "most")
+        if self.most is not None:
+            whole(self.most, "most")
         for name in ("first_s", "longest_s", "within_s"):
             seconds(getattr(self, name), name)
 
