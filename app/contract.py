@@ -25,7 +25,7 @@ from core.intake import check_name
 from . import keys
 from .errors import EdgeRefused, edge_refused, refused
 from .incoming import Incoming, Reply
-from .pieces import Pieces
+from .pieces import Decoder, Pieces
 
 T = TypeVar("T", bound=WireRequest)
 D = TypeVar("D")
@@ -155,7 +155,8 @@ def _accepts_json(accept: str) -> bool:
 
 
 def _body_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
-    decoder, pieces = msgspec.json.Decoder(takes), Pieces(takes)
+    decoder: Decoder[T] = Decoder(takes)
+    pieces = Pieces(takes)
 
     async def decode(call: Incoming) -> T:
         body = await call.body()

@@ -5,7 +5,7 @@ from typing import Protocol, cast
 
 import msgspec
 
-from batchmeta.wire.requests import Include, Where
+from batchmeta.wire.requests import Condition, Include, Where
 from batchmeta.wire.types import Cells
 from core import intake
 from core import where as predicates
@@ -15,9 +15,10 @@ from core.operations.produce import RowWrite
 from core.selection import Selector
 
 from .contract import explained, invalid
+from .pieces import Decoder
 
 _INDEXES = msgspec.json.Decoder(list[int])
-_WHERE = msgspec.json.Decoder(Where)
+_WHERE: Decoder[list[Condition]] = Decoder(Where)
 
 
 def columns(by_field: Mapping[str, Cells] | None) -> Mapping[str, Column]:
@@ -67,7 +68,7 @@ def where_in_query(text: str | None) -> predicates.Where | None:
     """The conditions that a query gives as JSON."""
     if text is None:
         return None
-    return predicates.where(explained(lambda: _WHERE.decode(text), "query.where"), "query.where")
+    return predicates.where(explained(lambda: _WHERE.decode(text.encode()), "query.where"), "query.where")
 
 
 class ViewIn(Protocol):

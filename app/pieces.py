@@ -9,12 +9,41 @@ from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import Raw
 
+from core.repeated import is_plain, repeated, repeated_name
+
 T = TypeVar("T", bound=msgspec.Struct)
+D = TypeVar("D")
 _members = msgspec.json.Decoder(dict[str, Raw])
 
 
 class PieceError(msgspec.ValidationError):
     """As the decoder's own, with the place of the piece put before that in the piece."""
+
+
+class Decoder(Generic[D]):
+    """As msgspec's, and refuses a member that stands twice in an object; cells, which core checks, may have one."""
+
+    def __init__(self, takes: Any) -> None:
+        self._decoder: msgspec.json.Decoder[D] = msgspec.json.Decoder(takes)
+
+    def decode(self, text: bytes | Raw) -> D:
+        """The value. Raises msgspec.DecodeError, ValidationError."""
+        value = self._decoder.decode(text)
+        if not _has_no_members(value) and not is_plain(said := bytes(text), msgspec.json.encode(value)):
+            place = repeated(said)
+            if place is not None:
+                raise twice(place)
+        return value
+
+
+def twice(place: str) -> msgspec.ValidationError:
+    """What is raised for the member there."""
+    return PieceError(f"Stands twice in one object: leave one of the two out - at `${place}`")
+
+
+def _has_no_members(value: object) -> bool:
+    """A column: of numbers, names or cells, which are many."""
+    return isinstance(value, list) and not (value and isinstance(value[0], msgspec.Struct))
 
 
 class Pieces(Generic[T]):
@@ -24,7 +53,7 @@ class Pieces(Generic[T]):
         self._takes = takes
         hints = get_type_hints(takes, include_extras=True)
         self._decoders = {field.encode_name: _decoder(hints[field.name]) for field in msgspec.structs.fields(takes)}
-        self._whole = msgspec.json.Decoder(takes)
+        self._whole: Decoder[T] = Decoder(takes)
 
     def decode(self, body: bytes) -> T:
         """The Struct. Raises msgspec.DecodeError, ValidationError."""
@@ -34,6 +63,8 @@ class Pieces(Generic[T]):
             parts = _members.decode(body)
         except RecursionError:
             return self._whole.decode(body)  # which says where
+        if (name := repeated_name(body, parts)) is not None:
+            raise twice(f".{name}")
         if not parts.keys() <= self._decoders.keys():
             unknown = next(name for name in parts if name not in self._decoders)
             raise PieceError(f"Object contains unknown field `{unknown}`")
@@ -49,10 +80,10 @@ def _decoder(hint: Any) -> Callable[[Raw, str], Any]:
             key, value = get_args(option)
             parts = dict[key, Raw]  # type: ignore[valid-type]
             return _by_name(parts if option is hint else parts | None, value)
-    return _single(msgspec.json.Decoder(hint))
+    return _single(Decoder(hint))
 
 
-def _single(decoder: "msgspec.json.Decoder[Any]") -> Callable[[Raw, str], Any]:
+def _single(decoder: "Decoder[Any] | msgspec.json.Decoder[Any]") -> Callable[[Raw, str], Any]:
     def decode(raw: Raw, place: str) -> Any:
         try:
             return decoder.decode(raw)
@@ -66,10 +97,14 @@ def _single(decoder: "msgspec.json.Decoder[Any]") -> Callable[[Raw, str], Any]:
 
 def _by_name(parts_type: Any, value: Any) -> Callable[[Raw, str], Any]:
     names = _single(msgspec.json.Decoder(parts_type))
-    single = _single(msgspec.json.Decoder(value))
+    single = _single(Decoder(value))
 
     def decode(raw: Raw, place: str) -> Any:
         parts = names(raw, place)
-        return None if parts is None else {name: single(part, f"{place}[...]") for name, part in parts.items()}
+        if parts is None:
+            return None
+        if (name := repeated_name(bytes(raw), parts)) is not None:
+            raise twice(f"{place}.{name}")
+        return {name: single(part, f"{place}[...]") for name, part in parts.items()}
 
     return decode

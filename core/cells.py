@@ -4,7 +4,6 @@ A column on its way in is a list with one value per row, or a `Const`: something
 it is `Cells`: the `bytes` that all rows have, or a list.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,11 +12,11 @@ import msgspec
 import orjson
 
 from .errors import Invalid
+from .repeated import is_plain, repeated
 
 MAX_DEPTH = 64
 EMPTY = b"{}"
 NULL = b"null"
-_BIG_NUMBER = re.compile(rb"\d{19}")
 _MEMO_CELLS = 4096
 _MEMO_BYTES = 256
 
@@ -46,7 +45,8 @@ def to_list(cells: Cells, rows: int) -> list[bytes]:
 
 
 class CellChecker:
-    """Accepts what every later reader can decode: valid JSON, at most so deep and so long, numbers in range.
+    """Accepts what every later reader can decode: valid JSON, at most so deep and so long, numbers in range, no member
+    twice in an object.
 
     Small cells seen lately are remembered, so that equal ones are checked once and share their bytes.
     """
@@ -84,14 +84,16 @@ class CellChecker:
         known = self._memo.get(value)
         if known is not None:
             return known
-        self._check(value, loc, wrappers)
-        if len(value) <= _MEMO_BYTES and value.count(b"[") + value.count(b"{") < MAX_DEPTH // 2:
+        brackets = value.count(b"[") + value.count(b"{")
+        self._check(value, loc, MAX_DEPTH - wrappers, brackets)
+        if len(value) <= _MEMO_BYTES and brackets < MAX_DEPTH // 2:
             if len(self._memo) >= _MEMO_CELLS:
                 self._memo.clear()
             self._memo[value] = value
         return value
 
-    def _check(self, value: bytes, loc: str, wrappers: int) -> None:
+    def _check(self, value: bytes, loc: str, depth: int, brackets: int) -> None:
+        """`brackets`: how many open in it, which is at least how deep it is."""
         if len(value) > self.max_bytes:
             raise Invalid.at(loc, f"is {len(value)} bytes: at most {self.max_bytes} (limits.max_cell_bytes)")
         try:
@@ -100,12 +102,19 @@ class CellChecker:
             raise Invalid.at(loc, f"is not JSON that every reader can decode: {error}") from error
         except RecursionError as error:
             raise Invalid.at(loc, f"is nested too deep: at most {MAX_DEPTH} levels in a request") from error
-        if value.count(b"[") + value.count(b"{") > MAX_DEPTH - wrappers or _BIG_NUMBER.search(value):
-            _walk(decoded, loc, MAX_DEPTH - wrappers)
+        if brackets > depth:
+            _walk(decoded, loc, depth)
+        try:
+            again = orjson.dumps(decoded)
+        except TypeError:  # an integer beyond 64 bits
+            _walk(decoded, loc, depth)
+            again = b""
+        if not is_plain(value, again) and (place := repeated(value)) is not None:
+            raise Invalid.at(f"{loc}{place}", "stands twice in one object: leave one of the two out")
 
 
 def _walk(value: object, loc: str, depth: int) -> None:
-    """Depth and integer range, only for cells that may break them."""
+    """Depth and integer range, only for cells that break them or may."""
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise Invalid.at(loc, f"holds the integer {str(value)[:40]}: beyond int64 and uint64, send it as a string")
     if isinstance(value, dict | list):
