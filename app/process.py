@@ -79,7 +79,10 @@ def serve(settings: Settings) -> int:
     scheduling.share_the_interpreter()
     if settings.realtime and not scheduling.go_first():
         _log.info("the event loop has no real-time priority: not allowed here (CAP_SYS_NICE)")
+    returning = memory.Returning(lambda: executor.reading.revision)
+    returning.start()
     server.run(sockets=[listener])
+    returning.end()
     return 1 if server.failure else 0
 
 
