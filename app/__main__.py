@@ -3,11 +3,14 @@
 import contextlib
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 from .settings import VERIFY, SettingsRefused, load
+
+INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -43,5 +46,12 @@ def _end(status: int) -> NoReturn:
     os._exit(status)
 
 
+def _stop_at_once() -> None:
+    """A Ctrl-C before the server has its own handler, as in the seconds of its imports: nothing is to be closed yet."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+
+
 if __name__ == "__main__":
+    _stop_at_once()
     _end(main(sys.argv[1:]))

@@ -4,7 +4,9 @@ import logging
 import socket
 import time
 from contextlib import ExitStack, closing
+from errno import EADDRNOTAVAIL
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 
@@ -68,8 +70,8 @@ def serve(settings: Settings) -> int:
     edge = new_edge(executor, settings, str(device), journal.durability, time.time(), samplers, maker)
     app = build(executor, settings, edge, partial(_announce, settings, listener), compaction.end)
     config = uvicorn.Config(
-        app, loop="uvloop", http="httptools", log_level="warning", access_log=False, server_header=False,
-        proxy_headers=False,
+        app, loop=_if_there("uvloop", "asyncio"), http=_if_there("httptools", "h11"),
+        log_level="warning", access_log=False, server_header=False, proxy_headers=False,
         date_header=False, timeout_graceful_shutdown=4, timeout_keep_alive=75,
     )  # fmt: skip
     server = Server(config, executor)
@@ -84,6 +86,16 @@ def serve(settings: Settings) -> int:
     server.run(sockets=[listener])
     returning.end()
     return 1 if server.failure else 0
+
+
+def _if_there(module: str, instead: str) -> str:
+    """`module` where it can be imported, which not every system and interpreter does; both are names of uvicorn's."""
+    try:
+        import_module(module)
+    except ImportError as error:
+        _log.info("%s instead of %s, which is slower: %s", instead, module, error)
+        return instead
+    return module
 
 
 def _opened(settings: Settings) -> tuple[socket.socket, Journal]:
@@ -109,7 +121,8 @@ def _listen(settings: Settings) -> socket.socket:
     try:
         listener.bind((settings.host, settings.port))
     except OSError as error:
-        raise OSError(f"cannot listen on {address}: {error.strerror}; choose another --port") from error
+        another = "--host" if isinstance(error, socket.gaierror) or error.errno == EADDRNOTAVAIL else "--port"
+        raise OSError(f"cannot listen on {address}: {error.strerror}; choose another {another}") from error
     listener.set_inheritable(True)
     return listener
 

@@ -42,7 +42,8 @@ def _settings() -> str:
     rows = ((f"`{s.flag}`", f"`{s.variable}`", f"`{s.default}`" if s.default else "none", s.help) for s in SETTINGS)
     return (
         "# Settings\n\nFlags win over the environment, the environment over defaults. An unknown or malformed one "
-        "stops the start with one line.\n\n" + _table(("flag", "environment", "default", "meaning"), rows)
+        "stops the start with one line. `--help`, `--version` and `--verify` (look through the data folder) tell "
+        "something and end.\n\n" + _table(("flag", "environment", "default", "meaning"), rows)
     )
 
 

@@ -6,8 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from core.home import at_home
+
+from .version import VERSION
+
 PREFIX = "BATCHMETA_"
 VERIFY = "--verify"
+_ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
 class SettingsRefused(Exception):
@@ -27,15 +32,20 @@ def _positive(text: str) -> int:
 
 
 def _device(text: str) -> str:
-    if not re.fullmatch(r"cpu|auto|(npu|cuda)(:\d+)?", text):
+    if not re.fullmatch(r"cpu|auto|(npu|cuda)(:\d+)?", text.lower()):
         raise ValueError("use cpu, npu, npu:0, cuda, cuda:0 or auto")
-    return text
+    return text.lower()
 
 
 def _switch(text: str) -> bool:
-    if text.lower() not in ("1", "true", "yes", "0", "false", "no", ""):
+    if text.lower() not in (*_ON, *_OFF):
         raise ValueError("use true or false")
-    return text.lower() in ("1", "true", "yes")
+    return text.lower() in _ON
+
+
+def _host(text: str) -> str:
+    """A name in lower case; an IPv6 address without the brackets that it has in a URL."""
+    return (text[1:-1] if text.startswith("[") and text.endswith("]") else text).lower()
 
 
 def _hosts(text: str) -> tuple[str, ...]:
@@ -57,9 +67,9 @@ def _sampler(text: str) -> tuple[str, str, str]:
 
 
 def _level(text: str) -> str:
-    if text not in ("debug", "info", "warning", "error"):
+    if text.lower() not in ("debug", "info", "warning", "error"):
         raise ValueError("use debug, info, warning or error")
-    return text
+    return text.lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +93,18 @@ class Setting:
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("host", "127.0.0.1", str, "address to listen on; beyond loopback it needs --allow-unauthenticated"),
+    Setting("host", "127.0.0.1", _host, "address to listen on; beyond loopback it needs --allow-unauthenticated"),
     Setting("port", "8700", _port, "port to listen on; 0 takes any free one"),
-    Setting("journal", "file:data/journal", str, "where changes are kept: file:///folder, file:folder or memory:"),
-    Setting("checkpoints", "", str, "folder of the checkpoints; by default the journal's with .checkpoints at its end"),
-    Setting("restore", "", str, "file of a checkpoint to begin with; the journal's folder must be empty"),
+    Setting(
+        "journal",
+        "file:data/journal",
+        str,
+        "where changes are kept: file:///folder, file:folder, file:~/folder or memory:",
+    ),
+    Setting(
+        "checkpoints", "", at_home, "folder of the checkpoints; by default the journal's with .checkpoints at its end"
+    ),
+    Setting("restore", "", at_home, "file of a checkpoint to begin with; the journal's folder must be empty"),
     Setting(
         "min_free_bytes", str(256 * 2**20), _positive, "below this much free disk for the journal, changes get 503"
     ),
@@ -177,5 +194,6 @@ def _parser() -> argparse.ArgumentParser:
             nargs="?" if is_switch else None,
             const="true" if is_switch else None,
         )
+    parser.add_argument("--version", action="version", version=f"batchmeta {VERSION}", help="tell the version, and end")
     parser.add_argument(VERIFY, action="store_true", help="look through the data folder, tell any damage, and end")
     return parser

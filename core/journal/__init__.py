@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
+from ..home import at_home
 from .contract import BEFORE_FIRST, Appended, Entry, EntryId, Journal, Outcome
 from .errors import EntryUnknown, JournalDamaged, JournalError, JournalLocked, JournalUnavailable
 from .file import FLOOR_BYTES, FileJournal, Log, warn
@@ -30,6 +31,9 @@ __all__ = [
 ]
 
 
+_ABSOLUTE: Final = re.compile(r"(?://(?:localhost)?)?(/[^/].*)", re.IGNORECASE)
+
+
 def _memory(rest: str, _base: Path, _floor_bytes: int, _log: Log) -> Journal:
     if rest:
         raise ValueError("memory: takes nothing after the colon")
@@ -37,16 +41,20 @@ def _memory(rest: str, _base: Path, _floor_bytes: int, _log: Log) -> Journal:
 
 
 def _file(rest: str, base: Path, floor_bytes: int, log: Log) -> Journal:
-    # One or two slashes would be a half-written absolute path, or a host: both are more likely a slip than a wish.
-    slashes = len(rest) - len(rest.lstrip("/"))
-    if slashes not in (0, 3):
-        raise ValueError("a folder is relative, or starts after exactly three slashes; there is no host")
+    return FileJournal(base / _folder(rest), floor_bytes=floor_bytes, log=log)
+
+
+def _folder(rest: str) -> str:
+    """By RFC 8089, and beyond it relative, or below a home."""
     if re.search(r"[?#\x00-\x1f]|%(?![0-9A-Fa-f]{2})", rest):
         raise ValueError("a query, a fragment or a bad escape; write ?, # and % as %3F, %23 and %25")
-    path = unquote(rest[2:] if slashes else rest, errors="strict")
-    if not path.strip("/") or "\0" in path or path.startswith("/") != bool(slashes):
+    absolute = _ABSOLUTE.fullmatch(rest)
+    if absolute is None and rest.startswith("/"):
+        raise ValueError("a folder is relative, or starts after one slash or three; there is no host but localhost")
+    path = unquote(absolute[1] if absolute else rest, errors="strict")
+    if not path.strip("/") or "\0" in path or path.startswith("/") != bool(absolute):
         raise ValueError("the folder has no name, or not one that can be")
-    return FileJournal(base / path, floor_bytes=floor_bytes, log=log)
+    return at_home(path) if rest.startswith("~") else path
 
 
 SCHEMES: Final[dict[str, Callable[[str, Path, int, Log], Journal]]] = {"file": _file, "memory": _memory}

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import ROOT, ServerProcess
+from tests.conftest import DEADLINE_S, NO_TLS, ROOT, ServerProcess
 
 from .service import Api
 
@@ -205,6 +206,8 @@ def test_damage_that_is_no_torn_entry_refuses_the_start_and_says_where(written: 
         (["--device", "cuda:7"], {}, "cuda"),
         (["--max-body-bytes", "-1"], {}, "1 or more"),
         (["--host", "0.0.0.0"], {}, "--allow-unauthenticated"),
+        (["--host", "192.0.2.1", "--allow-unauthenticated"], {}, "choose another --host"),
+        (["--journal", "file:~no-such-user/x"], {}, "~no-such-user"),
         ([], {"BATCHMETA_PROT": "1"}, "BATCHMETA_PROT is no setting"),
         ([], {"BATCHMETA_MAX_BODY_BYTES": "64MiB"}, "BATCHMETA_MAX_BODY_BYTES='64MiB'"),
         ([], {"BATCHMETA_LOG_LEVEL": "loud"}, "debug, info"),
@@ -232,3 +235,36 @@ def test_a_busy_port_is_said_in_one_line() -> None:
         line = refused_start("--journal", "memory:", "--port", str(port))
         assert f"127.0.0.1:{port}" in line
         assert "--port" in line
+
+
+def shims(folder: Path, **texts: str) -> dict[str, str]:
+    """An environment in which these modules are imported in place of those that are installed."""
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text)
+    return {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
+
+
+def test_ctrl_c_during_the_imports_ends_it_without_a_traceback(tmp_path: Path) -> None:
+    late = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nraise SystemExit('it went on')\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "app", "--port", "0", "--journal", "memory:"], cwd=ROOT, capture_output=True, text=True,
+        env={**os.environ, **shims(tmp_path, uvicorn=late)}, timeout=DEADLINE_S, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_without_uvloop_and_httptools_it_runs_on_what_is_there(tmp_path: Path) -> None:
+    missing = "raise ImportError('not for this system')\n"
+    env = shims(tmp_path, uvloop=missing, httptools=missing)
+    server = ServerProcess("--journal", "memory:", env=env, anew=True)
+    with httpx.Client(base_url=server.url, verify=NO_TLS) as http:
+        assert http.post("/v1/partitions/p/samples", json={"count": 2}).status_code == 201
+    assert isinstance(server.process, subprocess.Popen)
+    server.process.send_signal(signal.SIGTERM)
+    _, said = server.process.communicate(timeout=DEADLINE_S)
+    assert server.process.returncode == 0
+    lines = [line for line in said.splitlines() if "instead of" in line]
+    assert lines == [
+        f"INFO {instead} instead of {module}, which is slower: not for this system"
+        for module, instead in (("uvloop", "asyncio"), ("httptools", "h11"))
+    ]

@@ -1,22 +1,32 @@
 """Every setting by flag and by environment, flags first; a wrong one is one line that says what is accepted."""
 
+from getpass import getuser
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.settings import SETTINGS, SettingsRefused, load
+from app.version import VERSION
 
 # name, text, value
 GOOD: list[tuple[str, str, Any]] = [
     ("host", "::1", "::1"),
+    ("host", "[::1]", "::1"),
+    ("host", "LocalHost", "localhost"),
     ("port", "0", 0),
     ("port", "65535", 65_535),
     ("journal", "memory:", "memory:"),
     ("checkpoints", "a/b", "a/b"),
+    ("checkpoints", "~/a b", f"{Path.home()}/a b"),
+    ("checkpoints", "./~/a", "./~/a"),
     ("restore", "x.checkpoint", "x.checkpoint"),
+    ("restore", f"~{getuser()}/x", f"{Path(f'~{getuser()}').expanduser()}/x"),
     ("min_free_bytes", "1", 1),
     ("device", "npu:3", "npu:3"),
     ("device", "auto", "auto"),
+    ("device", "CPU", "cpu"),
+    ("device", "Cuda:1", "cuda:1"),
     ("max_body_bytes", "1", 1),
     ("max_cell_bytes", "123", 123),
     ("max_waiting_per_client", "7", 7),
@@ -24,8 +34,11 @@ GOOD: list[tuple[str, str, Any]] = [
     ("allow_unauthenticated", "yes", True),
     ("allow_unauthenticated", "0", False),
     ("realtime", "false", False),
+    ("realtime", "OFF", False),
+    ("allow_unauthenticated", "on", True),
     ("sampler", "mine=pack.mod:Kind, b_2=m:K", (("mine", "pack.mod", "Kind"), ("b_2", "m", "K"))),
     ("log_level", "debug", "debug"),
+    ("log_level", "INFO", "info"),
 ]
 # name, text, word of the line
 BAD = [
@@ -34,6 +47,9 @@ BAD = [
     ("port", "-1", "0 to 65535"),
     ("port", "", "0 to 65535"),
     ("port", "8_0", "0 to 65535"),
+    ("checkpoints", "~no-such-user/x", "~no-such-user"),
+    ("restore", "~no-such-user/x", "~no-such-user"),
+    ("min_free_bytes", "1_000", "whole number"),
     ("device", "gpu", "npu"),
     ("device", "cuda:", "cuda:0"),
     ("device", "cpu:0", "cpu"),
@@ -102,6 +118,13 @@ def test_a_malformed_one_is_one_line_with_its_name_and_what_is_accepted(name: st
 def test_a_flag_wins_over_the_environment_even_over_a_malformed_one() -> None:
     assert load(["--port", "1"], {"BATCHMETA_PORT": "2"}).port == 1
     assert load(["--port", "1"], {"BATCHMETA_PORT": "x"}).port == 1
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        load(["--version"], {})
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"batchmeta {VERSION}\n"
 
 
 def test_a_switch_needs_no_value() -> None:

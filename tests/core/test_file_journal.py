@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from contextlib import closing
+from getpass import getuser
 from pathlib import Path
 
 import pytest
@@ -226,6 +227,15 @@ def test_urls(tmp_path: Path) -> None:
         "file:a%20b%3F": tmp_path / "a b?",
         "file:///caf%C3%A9": Path("/café"),
         "file:///café": Path("/café"),
+        "file:/srv/a%20b": Path("/srv/a b"),
+        "file://localhost/srv": Path("/srv"),
+        "file://LocalHost/srv": Path("/srv"),
+        "file:~/a%20b": Path.home() / "a b",
+        "file:~": Path.home(),
+        f"file:~{getuser()}/data": Path(f"~{getuser()}").expanduser() / "data",
+        "file:%7E/data": tmp_path / "~" / "data",
+        "file:./~/data": tmp_path / "~" / "data",
+        "file:///~/data": Path("/~/data"),
     }.items():
         journal = journal_from_url(url, tmp_path)
         assert isinstance(journal, FileJournal)
@@ -236,7 +246,15 @@ def test_urls(tmp_path: Path) -> None:
     "url",
     [
         *("", "file", "file:", "file:/", "file://", "file:///", "file:////", "/srv/journal", "data"),
-        *("file://relative", "file://localhost/srv", "file:/srv", "file:////srv", "sqlite:x", "FILE:x", "s3://b/x"),
+        *(
+            "file://relative",
+            "file://host/srv",
+            "file:////srv",
+            "file:~no-such-user/x",
+            "sqlite:x",
+            "FILE:x",
+            "s3://b/x",
+        ),
         *("file:a?sync=off", "file:a#b", "file:a%", "file:a%zz", "file:%ff", "file:a%00", "file:%2Fetc", "file:a\tb"),
         *("memory", "memory:x", "memory://", "memory:?"),
     ],
