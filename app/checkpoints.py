@@ -1,9 +1,12 @@
 """A folder of checkpoints: for each a file of its state, in the format of a journal's snapshot, and a note about it.
 
-The note is written last, so what has none is not there. Both are written aside first; neither ever changes. Names are
-chosen by callers, and are no paths. Blocking: called beside the loop, and in the process that makes checkpoints.
+A checkpoint is there once both are; the file takes its name last and loses it first, so that one without a note is not
+ours, and stays. Both are written aside first; neither ever changes. Names are chosen by callers, and are no paths.
+Blocking: called beside the loop, and in the process that makes checkpoints.
 """
 
+import logging
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -25,6 +28,7 @@ from core.operations.checkpoints import Saved, looked_through
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 NO_JOURNAL = 0
 STATE, NOTE = ".checkpoint", ".json"
+_log = logging.getLogger("batchmeta")
 
 
 class Note(Checkpoint):
@@ -62,61 +66,99 @@ class Checkpoints:
         self._folder = Folder(path, REAL_DISK)
 
     def all(self) -> list[Note]:
-        """In the order they were made. Raises CheckpointCorrupt, JournalUnavailable."""
+        """In the order they were made; what `find` refuses is left out, with a warning. Raises JournalUnavailable."""
         with self._told():
-            found = [self._noted(path) for path in self.path.glob(f"*{NOTE}")]
+            names = [path.stem for path in self.path.glob(f"*{NOTE}") if NAME.fullmatch(path.stem)]
+        found = [note for note in map(self._sound, names) if note is not None]
         return sorted(found, key=lambda one: (one.created_at, one.revision, one.name))
 
     def find(self, name: str) -> Note:
-        """Raises CheckpointNotFound, and as `all`."""
-        with self._told():
-            if not self._note(name).exists():
-                raise CheckpointNotFound(f"there is no checkpoint {name!r}: GET /v1/checkpoints lists them")
-            return self._noted(self._note(name))
-
-    def made_by(self, name: str, key: str | None) -> Note | None:
-        """The checkpoint of this name if the call with this key made it, None if there is none.
-
-        Raises CheckpointExists for another's.
-        """
-        if not self._note(name).exists():
-            return None
-        note = self.find(name)
-        if key is None or note.key != key:
-            raise CheckpointExists(f"there is a checkpoint {name!r}, and it stays as it is: choose another name")
+        """Raises CheckpointNotFound, CheckpointCorrupt, JournalUnavailable."""
+        self._require_note(name)
+        note = self._noted(name)
+        if not self._state(name).exists():
+            raise CheckpointCorrupt(f"{self._state(name)} is not there, only its note is: delete the checkpoint")
         return note
 
+    def made_by(self, name: str, key: str | None) -> Note | None:
+        """The checkpoint of this name if the call with this key made it, None if there is none, or its note alone.
+
+        Raises CheckpointExists for another's and for a file without a note, CheckpointCorrupt for a note of another.
+        """
+        is_there = _is_there(self._state(name))
+        if not _is_there(self._note(name)):
+            if is_there:
+                raise CheckpointExists(
+                    f"{self._state(name)} is there without a note, and stays as it is: choose another name, or move it"
+                )
+            return None
+        note = self._noted(name)
+        if is_there and (key is None or note.key != key):
+            raise CheckpointExists(f"there is a checkpoint {name!r}, and it stays as it is: choose another name")
+        return note if is_there else None
+
     def save(self, order: Order, last: EntryId, revision: int, image: bytes) -> None:
-        """Raises JournalUnavailable where the disk fails, or has no room for it."""
+        """Raises as `made_by`, and JournalUnavailable where the disk fails, or has no room for it."""
         name, data = order.name, encode_snapshot_header(NO_JOURNAL, last, image) + image
         note = Note(
             name=name, revision=revision, bytes=len(data), sha256=sha256(data).hexdigest(),
             created_at=order.created_at, key=order.key,
         )  # fmt: skip
+        state = self._state(name)
         with self._told():
             self._folder.make()
             if self._folder.free() < len(data) + self.floor_bytes:
                 raise JournalUnavailable(f"{self.path}: the disk has no room for a checkpoint; free some, send again")
-            self._folder.put(self._state(name), data)
-            self._folder.put(self._note(name), msgspec.json.encode(note))
+            if self.made_by(name, order.key) is None:
+                with self._folder.making(_aside(state), state):
+                    self._folder.write(_aside(state), data)
+                    self._folder.put(self._note(name), msgspec.json.encode(note))
 
     def delete(self, name: str) -> None:
-        """The note goes first. Raises CheckpointNotFound, JournalUnavailable."""
+        """With a note that cannot be read too, if its file is there.
+
+        Raises CheckpointNotFound, CheckpointCorrupt for what is not ours, JournalUnavailable.
+        """
+        self._require_note(name)
+        state, note = self._state(name), self._note(name)
+        known = _parsed(note)
+        if known.name != name if isinstance(known, Note) else not _is_there(state):
+            self._noted(name)  # which says what is wrong
         with self._told():
-            if not self._note(name).exists():
-                raise CheckpointNotFound(f"there is no checkpoint {name!r}: GET /v1/checkpoints lists them")
-            self._folder.drop([self._note(name)])
-            self._state(name).unlink(missing_ok=True)
+            self._folder.drop([path for path in (state, _aside(state), _aside(note), note) if _is_there(path)])
 
     def read(self, name: str) -> Saved:
         """Raises CheckpointNotFound, CheckpointCorrupt."""
         return read(self._state(name), self.find(name).sha256)
 
-    def _noted(self, path: Path) -> Note:
+    def _sound(self, name: str) -> Note | None:
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Note)
-        except msgspec.MsgspecError as error:
-            raise CheckpointCorrupt(f"{path}: not a note of a checkpoint ({error}); delete it") from error
+            return self.find(name)
+        except CheckpointNotFound:
+            return None  # deleted meanwhile
+        except CheckpointCorrupt as error:
+            _log.warning("not listed: %s", error)
+            return None
+
+    def _require_note(self, name: str) -> None:
+        if _is_there(self._note(name)):
+            return
+        told = f"there is no checkpoint {name!r}: GET /v1/checkpoints lists them"
+        if _is_there(self._state(name)):
+            told += f"; {self._state(name)} has no note, and is let be"
+        raise CheckpointNotFound(told)
+
+    def _noted(self, name: str) -> Note:
+        """Raises CheckpointCorrupt."""
+        path = self._note(name)
+        note = _parsed(path)
+        if not isinstance(note, Note):
+            raise CheckpointCorrupt(f"{path}: not a note of a checkpoint ({note}); move it away, or delete it")
+        if note.name != name:
+            raise CheckpointCorrupt(
+                f"{path}: a note of the checkpoint {note.name!r}, not of {name!r}; rename its files"
+            )
+        return note
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -132,6 +174,25 @@ class Checkpoints:
 
     def _note(self, name: str) -> Path:
         return self.path / f"{name}{NOTE}"
+
+
+def _parsed(path: Path) -> Note | str:
+    """The note, or why it cannot be read."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Note)
+    except OSError as error:
+        return error.strerror or str(error)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return str(error)
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.new")
+
+
+def _is_there(path: Path) -> bool:
+    """A link that leads nowhere is somebody's too."""
+    return os.path.lexists(path)
 
 
 def read(path: Path, digest: str | None = None) -> Saved:

@@ -42,12 +42,9 @@ async def create_checkpoint(call: Incoming, body: CreateCheckpoint) -> Reply:
     return await call.keeping(render.checkpoint(await call.edge.saving.make(name, call.key), 201))
 
 
-@routes.route(
-    "GET", "/v1/checkpoints", Empty, {200: replies.CheckpointList}, errors=("checkpoint-corrupt",),
-    reply_example={"checkpoints": [_MADE]},
-)  # fmt: skip
+@routes.route("GET", "/v1/checkpoints", Empty, {200: replies.CheckpointList}, reply_example={"checkpoints": [_MADE]})
 async def list_checkpoints(call: Incoming, query: Empty) -> Reply:
-    """All checkpoints, in the order they were made."""
+    """All checkpoints, in the order they were made; what is damaged or of something else is left out."""
     return render.checkpoints(await asyncio.to_thread(call.edge.saving.kept.all))
 
 
@@ -61,10 +58,11 @@ async def get_checkpoint(call: Incoming, query: Empty) -> Reply:
 
 
 @routes.route(
-    "DELETE", _ONE, Empty, {200: replies.DeletedCheckpoint}, errors=("checkpoint-not-found",), reply_example={}
-)
+    "DELETE", _ONE, Empty, {200: replies.DeletedCheckpoint}, errors=("checkpoint-not-found", "checkpoint-corrupt"),
+    reply_example={},
+)  # fmt: skip
 async def delete_checkpoint(call: Incoming, query: Empty) -> Reply:
-    """Delete a checkpoint's file. The state stays as it is."""
+    """Delete a checkpoint's file. The state stays as it is, and so does a file that is none of ours."""
     name = _name(call)
     known = await call.kept()
     if known is not None:
