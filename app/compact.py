@@ -1,8 +1,8 @@
-"""`python -m app.compact FOLDER TERM-SEQ [CHECKPOINTS FLOOR NAME TIME [KEY]]`: add a snapshot of the state after that
-closed entry to a journal's folder; and make the checkpoint NAME of it in another, whose disk keeps FLOOR bytes free.
+"""`FOLDER TERM-SEQ [CHECKPOINTS FLOOR NAME TIME [KEY]]`: add a snapshot of the state after that closed entry to a
+journal's folder; and make the checkpoint NAME of it in another, whose disk keeps FLOOR bytes free.
 
-Runs beside the service, which goes on meanwhile: segments that are closed never change, and what they say of the state
-is the same whoever reads it. So neither the engine's thread nor its memory has a part in it.
+Runs beside the service (app/maker.py), which goes on meanwhile: segments that are closed never change, and what they
+say of the state is the same whoever reads it. So neither the engine's thread nor its memory has a part in it.
 """
 
 import os
@@ -49,7 +49,3 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0
-
-
-if __name__ == "__main__":
-    os._exit(main(sys.argv[1:]))

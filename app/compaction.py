@@ -1,4 +1,4 @@
-"""Has snapshots, and checkpoints, made by a process of its own (app/compact.py) from closed parts of the journal."""
+"""Has snapshots, and checkpoints, made by a process of its own (app/maker.py) from closed parts of the journal."""
 
 import asyncio
 import logging
@@ -55,7 +55,7 @@ class Compaction:
 
     async def _make(self, until: EntryId, *checkpoint: str) -> str | None:
         """None, or what went wrong."""
-        command = (sys.executable, "-m", "app.compact", str(self.folder), str(until), *checkpoint)
+        command = (sys.executable, "-m", "app.maker", str(self.folder), str(until), *checkpoint)
         try:
             failure = await _ended(await asyncio.to_thread(_started, command))
         except OSError as error:
@@ -68,14 +68,20 @@ class Compaction:
 
 def _started(command: tuple[str, ...]) -> "Popen[bytes]":
     # Not by the loop: uvloop forks, which copies the tables of all our memory while nothing else runs.
-    return Popen(command, cwd=ROOT, stderr=PIPE)  # noqa: S603  (our own module)
+    # Its input is never written to: it is how the process sees that this one is gone, killed or not.
+    return Popen(command, cwd=ROOT, stdin=PIPE, stderr=PIPE)  # noqa: S603  (our own module)
 
 
 async def _ended(process: "Popen[bytes]") -> str | None:
     """None, or what went wrong."""
     try:
-        _, said = await asyncio.to_thread(process.communicate)
-        return None if process.returncode == 0 else said.decode(errors="replace").strip()[-500:]
+        return await asyncio.to_thread(_said, process)
     except asyncio.CancelledError:
         process.kill()
         raise
+
+
+def _said(process: "Popen[bytes]") -> str | None:
+    with process:
+        said = process.stderr.read() if process.stderr else b""
+    return None if process.returncode == 0 else said.decode(errors="replace").strip()[-500:]

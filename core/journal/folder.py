@@ -101,6 +101,15 @@ class Folder:
         if (self.path / LOCK_NAME).exists():
             self._flock(os.O_RDONLY, fcntl.LOCK_SH, owned)
 
+    def take_turn(self, owned: ExitStack) -> None:
+        """Wait until no other process of this machine makes snapshots here, and keep others waiting until `owned` is
+        closed. The lock is on the folder itself: a file for it would be one that older versions do not know.
+        """
+        with self.guarded():
+            fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+            owned.callback(os.close, fd)
+            fcntl.flock(fd, fcntl.LOCK_EX)
+
     def _flock(self, flags: int, kind: int, owned: ExitStack) -> int:
         fd = os.open(self.path / LOCK_NAME, flags, _MODE)
         owned.callback(os.close, fd)
