@@ -180,7 +180,7 @@ def received(member: Member) -> object:
     try:
         return member.line.recv()
     except (EOFError, OSError):
-        member.process.join()
+        member.process.join(END_S)
         return Gone(member.process.exitcode)
 
 

@@ -40,13 +40,21 @@ def wait_until(is_so: Callable[[], bool], deadline_s: float) -> bool:
     return True
 
 
-def end(process: subprocess.Popen[bytes], deadline_s: float) -> int:
-    """SIGTERM, and SIGKILL past the deadline; the exit status."""
+def end(process: subprocess.Popen[bytes], deadline_s: float) -> int | None:
+    """SIGTERM, and SIGKILL past the deadline; the exit status, as `kill` gives it."""
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         return process.wait(deadline_s)
+    return kill(process, deadline_s)
+
+
+def kill(process: subprocess.Popen[bytes], deadline_s: float) -> int | None:
+    """SIGKILL; the exit status, or None where it cannot be had."""
     process.kill()
-    return process.wait()
+    # Not for ever: a Ctrl-C within Popen.poll may leave Popen's own lock held (CPython 3.11).
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return process.wait(deadline_s)
+    return None
 
 
 def log_end(log: Path, lines: int = 15) -> str:

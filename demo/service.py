@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from .processes import StartFailed, end, free_port, launch, log_end, wait_until
+from .processes import StartFailed, end, free_port, kill, launch, log_end, wait_until
 
 HOST = "127.0.0.1"
 READY_S = 60
@@ -42,8 +42,7 @@ class ServiceProcess:
 
     def kill(self) -> None:
         """SIGKILL, as a crash would: nothing is flushed and nobody is told."""
-        self._process.kill()
-        self._process.wait()
+        kill(self._process, STOP_S)
 
     def crash(self) -> None:
         """Kill it and start it again, as a supervisor would. Returns once it is ready; StartFailed if it is not."""
@@ -51,11 +50,10 @@ class ServiceProcess:
         self._process = launch(self._command, CHECKOUT, self._log)
         self.wait_ready()
 
-    def stop(self) -> int:
-        """SIGTERM; the exit status."""
-        if self._process.poll() is None:
-            return end(self._process, STOP_S)
-        return self._process.wait()
+    def stop(self) -> int | None:
+        """SIGTERM; the exit status, or None where it cannot be had."""
+        status = self._process.poll()
+        return end(self._process, STOP_S) if status is None else status
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 
-from .crew import STALLED_S, Advanced, CrewFailed, Finished, Gone, Member, Place, Ready, Role, received, start
+from .crew import END_S, STALLED_S, Advanced, CrewFailed, Finished, Gone, Member, Place, Ready, Role, received, start
 from .deaths import SERVICE, Death
 from .leased import Badge
 from .ledger import ledger_file, settle_doubts
@@ -90,7 +90,7 @@ class Supervisor:
             return
         member = living[int(death.lot * len(living))]
         member.process.kill()
-        member.process.join()
+        member.process.join(END_S)
         while not isinstance(message := received(member), Gone):
             self._hear(member, message)  # it had said this before it died
         member.line.close()

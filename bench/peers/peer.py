@@ -18,6 +18,8 @@ from types import TracebackType
 from typing import IO, Any, Literal, NamedTuple, Self, cast
 from uuid import uuid4
 
+from demo.processes import kill
+
 from .venv import Log, PeerMissing, python_of
 
 __all__ = ["Peer", "PeerFailed", "PeerMissing", "Rate", "Rated", "Timed"]
@@ -176,10 +178,7 @@ class Peer:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(POLL_S)
-        self._process.kill()
-        # Not for ever: a Ctrl-C within Popen.poll may leave Popen's own lock held (CPython 3.11).
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(END_S)
+        kill(self._process, END_S)
 
     def _marked(self) -> Iterator[int]:
         """The processes that inherited the mark; one that has ended and is not yet reaped has no environment."""
