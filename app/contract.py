@@ -19,13 +19,14 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from batchmeta.wire.requests import Request as WireRequest
+from core.choices import advice
 from core.errors import EpochMismatch, Refused
 from core.intake import check_name
 
 from . import keys
 from .errors import EdgeRefused, edge_refused, refused
 from .incoming import Incoming, Reply
-from .pieces import Decoder, Pieces
+from .pieces import Pieces
 
 T = TypeVar("T", bound=WireRequest)
 D = TypeVar("D")
@@ -155,7 +156,6 @@ def _accepts_json(accept: str) -> bool:
 
 
 def _body_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
-    decoder: Decoder[T] = Decoder(takes)
     pieces = Pieces(takes)
 
     async def decode(call: Incoming) -> T:
@@ -167,16 +167,16 @@ def _body_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
                 "unsupported-media-type", f"send Content-Type: {_JSON} (curl --json '…' does), and a JSON body"
             )
         if len(body) < LARGE:
-            return _decoded(call, decoder.decode, body)
+            return _decoded(call, takes, pieces.at_once, body)
         beside = asyncio.get_running_loop().run_in_executor
-        return await beside(call.edge.decoding, _decoded, call, pieces.decode, body)
+        return await beside(call.edge.decoding, _decoded, call, takes, pieces.decode, body)
 
     return decode
 
 
-def _decoded(call: Incoming, decode: Callable[[bytes], T], body: bytes) -> T:
+def _decoded(call: Incoming, takes: type[T], decode: Callable[[bytes], T], body: bytes) -> T:
     call.identify(body)
-    return explained(lambda: decode(body or b"{}"), "body")
+    return explained(lambda: decode(body or b"{}"), "body", takes)
 
 
 def _query_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
@@ -188,7 +188,7 @@ def _query_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
         if await call.body():
             raise invalid("body", f"a {call.method} takes no body: use query parameters")
         call.identify(b"")
-        query = explained(lambda: msgspec.convert(dict(items), takes, strict=False), "query")
+        query = explained(lambda: msgspec.convert(dict(items), takes, strict=False), "query", takes)
         for name in names:
             if getattr(query, name) is None:  # a text that converts to null
                 raise invalid(f"query.{name}", "must have a value: leave it out where there is none")
@@ -202,22 +202,22 @@ def invalid(loc: str, msg: str) -> EdgeRefused:
     return EdgeRefused("invalid-request", f"{loc}: {msg}", [(loc, msg)])
 
 
-def explained(decode: Callable[[], D], where: str) -> D:
-    """`decode()`, its failures told as 422 with the place and what to change."""
+def explained(decode: Callable[[], D], where: str, takes: Any) -> D:
+    """`decode()`, which gives what `takes` says; its failures told as 422 with the place and what to change."""
     try:
         return decode()
     except msgspec.ValidationError as error:
-        raise _located(str(error), where) from error
+        raise _located(str(error), where, takes) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise invalid(where, f"is not valid JSON in UTF-8: {error}") from error
     except RecursionError as error:
         raise invalid(where, "is nested too deep: at most 64 levels") from error
 
 
-def _located(message: str, where: str) -> EdgeRefused:
+def _located(message: str, where: str, takes: Any) -> EdgeRefused:
     match = _AT.match(message)
     text, key, place = (match[1], match[2], match[3] or "") if match else (message, None, "")
     unknown = _UNKNOWN.match(text)
     if unknown:
         return invalid(f"{where}{place}", f"has no member {unknown[1]!r}: leave it out (members are listed in /docs)")
-    return invalid(f"{where}{place}", f"{'a name here: ' if key else ''}{text[:1].lower()}{text[1:]}")
+    return invalid(f"{where}{place}", f"{'a name here: ' if key else ''}{advice(text, takes, place)}")

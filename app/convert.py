@@ -68,7 +68,7 @@ def where_in_query(text: str | None) -> predicates.Where | None:
     """The conditions that a query gives as JSON."""
     if text is None:
         return None
-    return predicates.where(explained(lambda: _WHERE.decode(text.encode()), "query.where"), "query.where")
+    return predicates.where(explained(lambda: _WHERE.decode(text.encode()), "query.where", Where), "query.where")
 
 
 class ViewIn(Protocol):

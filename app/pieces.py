@@ -13,6 +13,7 @@ from core.repeated import is_plain, repeated, repeated_name
 
 T = TypeVar("T", bound=msgspec.Struct)
 D = TypeVar("D")
+_UNNAMED = "[...]"  # how msgspec says "a value of this dict"
 _members = msgspec.json.Decoder(dict[str, Raw])
 
 
@@ -54,6 +55,15 @@ class Pieces(Generic[T]):
         hints = get_type_hints(takes, include_extras=True)
         self._decoders = {field.encode_name: _decoder(hints[field.name]) for field in msgspec.structs.fields(takes)}
         self._whole: Decoder[T] = Decoder(takes)
+
+    def at_once(self, body: bytes) -> T:
+        """As `decode`, without pieces unless something is wrong: they know the name of the member that is."""
+        try:
+            return self._whole.decode(body)
+        except msgspec.ValidationError as error:
+            if _UNNAMED in str(error):
+                self.decode(body)
+            raise
 
     def decode(self, body: bytes) -> T:
         """The Struct. Raises msgspec.DecodeError, ValidationError."""
@@ -105,6 +115,6 @@ def _by_name(parts_type: Any, value: Any) -> Callable[[Raw, str], Any]:
             return None
         if (name := repeated_name(bytes(raw), parts)) is not None:
             raise twice(f"{place}.{name}")
-        return {name: single(part, f"{place}[...]") for name, part in parts.items()}
+        return {name: single(part, f"{place}.{name}") for name, part in parts.items()}
 
     return decode

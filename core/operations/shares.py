@@ -4,8 +4,10 @@ A key that nothing is known of takes rows for all its shares. One that is known 
 while its lease lives or its rows are consumed, what is held of it under a new one, and never other rows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+import msgspec
 
 from ..arrays import Flags, Ints, pack
 from ..errors import Invalid, Refused
@@ -74,13 +76,23 @@ class Asked:
             ("body.fields", set(known.fields), set(self.terms.fields)),
             ("body.batch_size", known.batch_size, self.terms.batch_size),
             ("body.ack", known.ack, self.terms.ack),
-            ("body.sampler", known.sampler, self.terms.sampler),
+            *self._arguments(known.sampler),
         )
         wrong = [
-            (loc, f"the first claim of this rank and batch said {_text(was)}") for loc, was, now in pairs if was != now
+            (loc, f"is {_text(now)}, and the first claim of this rank and batch said {_text(was)}")
+            for loc, was, now in pairs
+            if was != now
         ]
         if wrong:
             raise Invalid(f"{wrong[0][0]}: {wrong[0][1]}: say the same, or take another batch_index", errors=wrong)
+
+    def _arguments(self, known: bytes) -> Iterator[tuple[str, object, object]]:
+        """Where an argument is said, what it was and what it is."""
+        if known == self.terms.sampler:
+            return
+        both = msgspec.json.decode(known), msgspec.json.decode(self.terms.sampler)
+        for name, was, now in zip(self.sampler.terms, *both, strict=True):
+            yield f"body.sampler.{name}", was, now
 
     def _allot(self, rows: Ints, least: int) -> Chosen | None:
         step = self.sampler.ranks * self.sampler.group_size

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from ..choices import advice
 from ..errors import Invalid
 from .by_rank import ByRank
 from .contract import Blocking, Sampler
@@ -42,11 +43,11 @@ def sampler(name: str, arguments: Mapping[str, Any], own: Mapping[str, type[Samp
     try:
         found: Sampler = msgspec.convert(arguments, known[name])
     except msgspec.ValidationError as error:
-        raise _told(name, str(error)) from error
+        raise _told(name, str(error), known[name]) from error
     return found if name in SAMPLERS else Own(name, found)
 
 
-def _told(name: str, message: str) -> Invalid:
+def _told(name: str, message: str, takes: type[Sampler]) -> Invalid:
     match = _AT.match(message)
     text, place = (match[1], match[2] or "") if match else (message, "")
-    return Invalid.at(f"body.sampler{place}", f"{name}: {text[:1].lower()}{text[1:]}")
+    return Invalid.at(f"body.sampler{place}", f"{name}: {advice(text, takes, place)}")

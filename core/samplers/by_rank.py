@@ -1,6 +1,6 @@
 """What samplers with memory have in common: a request names a rank and a batch, and gets the same rows each time."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
@@ -13,6 +13,8 @@ Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 class ByRank(ByRow, frozen=True):
     """`dp_rank` is the data-parallel rank that asks, `batch_index` the number of its batch."""
+
+    terms: ClassVar[tuple[str, ...]] = ()  # the arguments that `arguments` holds, in their order
 
     dp_rank: Number
     batch_index: Number

@@ -31,6 +31,8 @@ class SeqlenBalanced(ByRank, frozen=True):
     count as leased. In a sealed partition the last split takes all whole groups left, and a share may be empty.
     """
 
+    terms = ("dp_size", "weight", "n_samples_per_prompt")
+
     dp_size: Rows
     weight: str | tuple[str, ...]
     n_samples_per_prompt: Rows = 1

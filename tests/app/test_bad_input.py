@@ -294,6 +294,39 @@ def test_the_place_of_what_is_wrong_is_named(filled: Api) -> None:
     assert problem["errors"][0]["loc"] == "body.keys[1]"
 
 
+@pytest.mark.parametrize("size", [0, 100_000], ids=["small", "large"])
+def test_what_is_wrong_with_one_field_is_told_with_its_name_and_what_there_is(filled: Api, size: int) -> None:
+    rest = {"keys": ["a"], "custom_meta": [{"x": ["y" * 1000] * (size // 1000)}]}
+    schema = {"ids": {"dtype": "int64", "lengths": [3]}, "mask": {"dtype": "floaty", "lengths": [3]}}
+    problem = refused(
+        filled.send("POST", "production", {"field_schema": schema, **rest}), 422, Q, "use one of", "int64"
+    )
+    assert problem["errors"][0]["loc"] == "body.field_schema.mask.dtype"
+    problem = refused(filled.send("POST", "production", produce(backend_meta={"n": 7}, **rest)), 422, Q)
+    assert problem["errors"][0]["loc"] == "body.backend_meta.n"
+    problem = refused(filled.send("PUT", "", {"fields": {"n": {"shape": [-1]}}}), 422, Q)
+    assert problem["errors"][0]["loc"] == "body.fields.n.shape[0]"
+
+
+CHOICES = [
+    (claim(ack="never"), "body.ack", "on_dispatch, explicit"),
+    (claim(include=["keys", "all"]), "body.include[1]", "field_status"),
+    (claim(where=[{"path": "n", "op": "~"}]), "body.where[0].op", "prefix, exists"),
+    (
+        claim(sampler={"name": "grpo_group", "n_samples_per_prompt": 1, "group_by": "x"}),
+        "body.sampler.group_by",
+        "position",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "loc", "word"), CHOICES, ids=lambda part: str(part)[:30])
+def test_where_there_is_a_choice_it_is_listed(filled: Api, body: Any, loc: str, word: str) -> None:
+    problem = refused(filled.send("POST", "tasks/t/claims", body), 422, Q, "use one of", word)
+    assert problem["errors"][0]["loc"] == loc
+    refused(filled.send("GET", "/v1/clears?state=open"), 422, Q, "query.state", "pending, committed, aborted")
+
+
 def test_only_the_first_twenty_offenders_are_named(filled: Api) -> None:
     keys = [f"nobody{i}" for i in range(30)]
     problem = refused(filled.send("POST", "production", produce(keys=keys)), 404, "key-not-found")

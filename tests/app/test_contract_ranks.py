@@ -101,8 +101,9 @@ def test_same_arguments_in_two_partitions_never_mix(api: Api) -> None:
         ("body.fields", {"fields": ["n", "m"]}),
         ("body.batch_size", {"batch_size": 1}),
         ("body.ack", {"ack": "explicit"}),
-        ("body.sampler", {"sampler": share(1, weight="other")}),
-        ("body.sampler", {"sampler": share(1, ranks=4)}),
+        ("body.sampler.weight", {"sampler": share(1, weight="other")}),
+        ("body.sampler.dp_size", {"sampler": share(1, ranks=4)}),
+        ("body.sampler.n_samples_per_prompt", {"sampler": share(1, n_samples_per_prompt=2)}),
     ],
 )
 def test_other_words_under_the_same_key_are_422(api: Api, loc: str, members: Json) -> None:
@@ -233,3 +234,12 @@ def test_after_a_restart_the_same_claim_is_told_again(tmp_path: Any) -> None:
             assert not set(take(again, share(0), ack="explicit")["rows"]) & set(first[1]["rows"])
     finally:
         assert server.stop() == 0
+
+
+def test_a_changed_argument_is_named_with_both_values(api: Api) -> None:
+    api.produce(KEYS, "n", "m", custom_meta=LENGTHS)
+    take(api, share(0))
+    body = {"fields": ["n"], "batch_size": 2, "sampler": share(1, ranks=4)}
+    refused(api.send("POST", "tasks/t/claims", body), 422, "invalid-request", "body.sampler.dp_size: is 4", "said 2")
+    body = {"fields": ["n"], "batch_size": 3, "sampler": share(1)}
+    refused(api.send("POST", "tasks/t/claims", body), 422, "invalid-request", "body.batch_size: is 3", "said 2")

@@ -1,5 +1,8 @@
 """A body decoded in pieces is the body decoded at once: the same value, or the same refusal in the same words."""
 
+import re
+from collections.abc import Callable
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -8,7 +11,7 @@ from hypothesis import strategies as st
 from app.pieces import Pieces
 from batchmeta.wire import requests
 
-pieces, whole = Pieces(requests.Produce), msgspec.json.Decoder(requests.Produce)
+produce = Pieces(requests.Produce)
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 2**63) | st.text(max_size=3),
@@ -35,10 +38,10 @@ bodies = st.fixed_dictionaries(
 ) | values  # fmt: skip
 
 
-def told(decoder: "Pieces[requests.Produce] | msgspec.json.Decoder[requests.Produce]", body: bytes) -> object:
+def told(decode: Callable[[bytes], requests.Produce], body: bytes) -> object:
     """The value as JSON, or the words of the refusal."""
     try:
-        return msgspec.json.encode(decoder.decode(body))
+        return msgspec.json.encode(decode(body))
     except msgspec.ValidationError as error:
         return str(error)
     except msgspec.DecodeError:
@@ -49,7 +52,7 @@ def told(decoder: "Pieces[requests.Produce] | msgspec.json.Decoder[requests.Prod
 @given(bodies)
 def test_in_pieces_it_is_the_same(body: object) -> None:
     text = msgspec.json.encode(body)
-    one, other = told(whole, text), told(pieces, text)
+    one, other = told(produce.at_once, text), told(produce.decode, text)
     if isinstance(one, bytes):
         assert one == other
     else:
@@ -73,4 +76,22 @@ def test_in_pieces_it_is_the_same(body: object) -> None:
     ],
 )
 def test_a_mistake_is_told_in_the_same_words(body: bytes) -> None:
-    assert told(pieces, body) == told(whole, body)
+    assert told(produce.decode, body) == told(produce.at_once, body)
+
+
+@pytest.mark.parametrize("decode", [produce.at_once, produce.decode], ids=["at-once", "in-pieces"])
+@pytest.mark.parametrize(
+    ("member", "place"),
+    [
+        ('"field_schema": {"ids": {"dtype": "int64"}, "a.b": {"dtype": "floaty"}}', ".field_schema.a.b.dtype"),
+        ('"field_schema": {"ids": {"dtype": "int64", "shapes": [[1], ["x"]]}}', ".field_schema.ids.shapes[1][0]"),
+        ('"field_schema": {"ids": 7}', ".field_schema.ids"),
+        ('"field_schema": {}, "backend_meta": {"ids": 7}', ".backend_meta.ids"),
+        ('"field_schema": {}, "backend_meta": {"ids": {"const": 1, "more": 2}}', ".backend_meta.ids"),
+    ],
+)
+def test_a_mistake_in_a_value_of_a_dict_is_told_with_its_name(
+    decode: Callable[[bytes], requests.Produce], member: str, place: str
+) -> None:
+    with pytest.raises(msgspec.ValidationError, match=re.escape(f" - at `${place}`")):
+        decode(f'{{"keys": ["a"], {member}}}'.encode())
