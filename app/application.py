@@ -102,9 +102,9 @@ def build(
     app.state.edge = edge
     app.state.methods_of = _methods_of
     for operation in sorted(_OPERATIONS, key=_turn):
-        route = Route(operation.path, operation.endpoint, methods=[operation.method], name=operation.operation_id)
-        route.methods = {operation.method}  # without the HEAD that comes with a GET
-        app.router.routes.append(route)
+        app.router.routes.append(
+            Route(operation.path, operation.endpoint, methods=[operation.method], name=operation.operation_id)
+        )
     _add_docs(app)
     return Guard(app, executor, (settings.host, *settings.allowed_hosts))
 
@@ -120,8 +120,9 @@ def _turn(operation: Operation) -> int:
 
 
 def _methods_of(path: str) -> str:
-    """What `Allow` says of a path: the router itself names the methods of one route alone."""
-    return ", ".join(sorted({method for method, pattern in _PATHS if pattern.match(path)}))
+    """What `Allow` says of a path: the router itself names the methods of one route alone. A HEAD is as its GET."""
+    methods = {method for method, pattern in _PATHS if pattern.match(path)}
+    return ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
 
 
 def _add_docs(app: FastAPI) -> None:

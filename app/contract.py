@@ -34,6 +34,7 @@ Route = Callable[[Incoming, T], Awaitable[Reply]]
 _AT = re.compile(r"^(.*?)(?: - at (`key` in )?`\$(.*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"^Object contains unknown field `(.*)`$")
 _JSON = "application/json"
+_CODINGS = {b"content-encoding": b"identity", b"transfer-encoding": b"chunked"}
 LARGE = 65_536  # bytes of a body from which on it is decoded beside the loop, in pieces
 
 
@@ -80,6 +81,7 @@ class Endpoint:
         for name, value in call.path_params.items():
             check_name(value, f"path.{name}")
         _check_accept(call.header("accept"))
+        _check_codings(call.scope["state"]["headers"])
         call.epoch = _epoch(call)
         if self._changes:
             key = call.header("idempotency-key")
@@ -150,9 +152,22 @@ def _check_accept(accept: str | None) -> None:
 
 @lru_cache(256)
 def _accepts_json(accept: str) -> bool:
-    ranges = [part.replace(" ", "").lower() for part in accept.split(",")]
-    wanted = [r.split(";")[0] for r in ranges if not re.search(r";q=0(\.0*)?(;|$)", r)]
-    return bool({"*/*", "application/*", _JSON} & set(wanted))
+    """The most specific range that holds JSON decides (RFC 9110 section 12.5.1); no range at all is no wish."""
+    ranges = [part for part in re.sub(r"\s", "", accept).lower().split(",") if part]
+    wanted = {r.split(";")[0]: not re.search(r";q=0(\.0*)?(;|$)", r) for r in ranges}
+    return next((wanted[r] for r in (_JSON, "application/*", "*/*") if r in wanted), not ranges)
+
+
+def _check_codings(headers: Mapping[bytes, bytes]) -> None:
+    """A body comes as it is, whole or in chunks: nothing is unpacked here."""
+    for name, known in _CODINGS.items():
+        if headers.get(name, known).strip().lower() != known:
+            shown = name.decode().title()
+            raise EdgeRefused(
+                "unsupported-media-type",
+                f"header {shown}: only {known.decode()} is taken: send the JSON as it is, without this header",
+                [(f"header.{shown}", f"must be {known.decode()}, or left out")],
+            )
 
 
 def _body_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:

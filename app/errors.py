@@ -92,10 +92,11 @@ def on_http_exception(request: Request, error: HTTPException) -> Response:
     }.get(code, str(error.detail))
     headers = dict(error.headers or {})
     if code == "method-not-allowed":
-        headers["Allow"] = request.app.state.methods_of(request.scope["path"]) or headers.get("Allow", "GET")
+        headers["Allow"] = request.app.state.methods_of(request.scope["path"]) or "GET, HEAD"  # of a page or asset
     return problem(code, detail, request_id_of(request), headers)
 
 
 async def on_bug(request: Request, _: Exception) -> Response:
-    """Handler of everything else: the traceback is in the log, under this request's id."""
-    return problem("internal", "a bug in the service: report it with this request_id", request_id_of(request))
+    """Handler of everything else: the traceback is in the log, under this request's id. The server then closes."""
+    detail = "a bug in the service: report it with this request_id"
+    return problem("internal", detail, request_id_of(request), {"Connection": "close"})

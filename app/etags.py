@@ -1,12 +1,9 @@
 """Entity tags: they differ by boot or epoch, revision, and form (what was asked for): none outlives its state."""
 
-import re
 import zlib
 from collections.abc import Callable
 
 from .incoming import Incoming
-
-_TAG = re.compile(r'(?:W/)?("[^"]*")')
 
 
 def etag_of(call: Incoming, form: str = "") -> Callable[[int], str]:
@@ -16,8 +13,11 @@ def etag_of(call: Incoming, form: str = "") -> Callable[[int], str]:
     return lambda revision: f'"{boot}.{epoch}.{revision}.{form_id}"'
 
 
-def names(header: str | None, tag: str) -> bool:
-    """Whether an If-Match or If-None-Match header names `tag`."""
-    if header is None:
-        return False
-    return header.strip() == "*" or tag in _TAG.findall(header)
+def names(header: str, tag: str) -> bool:
+    """Whether an If-Match names `tag`, by strong comparison: no weak tag does (RFC 9110 section 8.8.3.2)."""
+    return header.strip() == "*" or tag in (part.strip() for part in header.split(","))
+
+
+def names_weakly(header: str | None, tag: str) -> bool:
+    """Whether an If-None-Match names `tag`, by weak comparison: W/ makes no difference."""
+    return header is not None and names(header.replace('W/"', '"'), tag)

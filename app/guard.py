@@ -1,7 +1,7 @@
 """The outermost layer, pure ASGI: who may call, whether we are ready, and the headers that every reply carries.
 
-Refused here: a Host we are not, a change from a foreign page, an address that hides a slash or is no UTF-8, any call
-before the replay.
+Refused here: a Host we are not, a header that stands twice, a change from a foreign page, an address that hides a
+slash or is no UTF-8, any call before the replay.
 """
 
 import secrets
@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from core.executor import Executor
 
 from .errors import EdgeRefused, edge_refused
+from .headers import by_name, check_once
 from .incoming import names
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -34,13 +35,13 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = dict(scope["headers"])
-        request_id = _given_id(headers) or next(self._ids)
+        headers = by_name(scope["headers"])
+        request_id = self.request_id(headers)
         scope.setdefault("state", {}).update(request_id=request_id, send=send, headers=headers)
 
         async def send_named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *names(request_id, self._executor)]
+                message["headers"] = [*message.get("headers", ()), *self.names(request_id)]
             await send(message)
 
         app = self._app
@@ -53,18 +54,45 @@ class Guard:
         finally:
             scope["state"].clear()  # `send` is uvicorn's, which holds the scope: a cycle, for the collector to find
 
+    def request_id(self, headers: Mapping[bytes, bytes]) -> str:
+        """The caller's or a new one."""
+        return _given_id(headers) or next(self._ids)
+
+    def names(self, request_id: str) -> list[tuple[bytes, bytes]]:
+        """The headers that every reply carries."""
+        return names(request_id, self._executor)
+
     def _check(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
+        if len(headers) != len(scope["headers"]):
+            check_once(scope["headers"])
+            scope["headers"] = list(headers.items())
+        if b"upgrade" in headers:
+            _check_upgrade(headers)
         _check_target(scope)
-        host = _name(headers.get(b"host", b""))
-        if host not in self._hosts and "*" not in self._hosts:
-            raise EdgeRefused(
-                "forbidden", f"this service is not {host!r}: use a name it goes by, or add --allowed-hosts"
-            )
+        self._check_host(scope, headers)
         if scope["method"] not in _SAFE:
             _check_origin(headers)
         reason = self._executor.reading.reason
         if reason is not None and scope["path"] not in _ALWAYS:
             raise EdgeRefused.not_ready(reason)
+
+    def _check_host(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
+        if b"host" not in headers and scope["http_version"] == "1.1":
+            raise EdgeRefused("bad-request", "header Host is missing: HTTP/1.1 needs it, with the name of this service")
+        host = _name(headers.get(b"host", b""))
+        if host not in self._hosts and "*" not in self._hosts:
+            raise EdgeRefused(
+                "forbidden", f"this service is not {host!r}: use a name it goes by, or add --allowed-hosts"
+            )
+
+
+def _check_upgrade(headers: Mapping[bytes, bytes]) -> None:
+    """Without a body such a call is answered as any other; a body the parser takes for the other protocol's bytes."""
+    has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0").strip(b"0")
+    if has_body and b"upgrade" in headers.get(b"connection", b"").lower():
+        raise EdgeRefused(
+            "bad-request", "header Upgrade: only HTTP/1.1 is spoken here: send a body without this header"
+        )
 
 
 def _check_origin(headers: Mapping[bytes, bytes]) -> None:

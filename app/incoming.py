@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
 from core.engine import Engine
-from core.errors import TooManyWaiting
+from core.errors import Invalid, TooManyWaiting
 from core.events import Kept
 from core.executor import Executor, Terms
 from core.idempotency import Keyed
@@ -22,6 +22,7 @@ from .edge import Edge
 from .errors import EdgeRefused
 from .keys import keyed
 
+HALF_CLOSED = "half_closed"  # in the state of a request whose client closed its sending side
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -47,14 +48,14 @@ class Reply:
 
     async def send(self, call: "Incoming") -> None:
         """Over ASGI, past the layers around the router: they have nothing to add to it."""
-        headers = [*call.names(), (b"content-length", b"%d" % len(self.body))]
-        if self.status != 304:
-            headers.append((b"content-type", b"application/json"))
+        headers = call.names()
+        if self.status != 304:  # whose length would be that of the 200
+            headers += [(b"content-length", b"%d" % len(self.body)), (b"content-type", b"application/json")]
         if self.replayed:
             headers.append((b"idempotency-replayed", b"true"))
         if self.etag is not None:
             headers.append((b"etag", self.etag.encode("latin-1")))
-        if self.etag is not None and call.method == "GET":
+        if self.etag is not None and call.method in ("GET", "HEAD"):
             headers += [(b"cache-control", b"no-cache"), (b"vary", b"Accept")]
         else:
             headers.append((b"cache-control", b"no-store"))
@@ -123,7 +124,7 @@ class Incoming:
         return QueryParams(self.scope["query_string"])
 
     def header(self, name: str) -> str | None:
-        """The header of that name, given in lower case; the last one where it stands twice."""
+        """The header of that name, given in lower case; the lines of a list are one."""
         value: bytes | None = self.scope["state"]["headers"].get(name.encode("latin-1"))
         return None if value is None else value.decode("latin-1")
 
@@ -212,6 +213,9 @@ class Incoming:
         both: list[asyncio.Future[Any]] = [future, gone]
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            if self._is_half_closed and not future.done():
+                self.edge.executor.withdraw(future, Invalid.at("connection", _MAY_BE_GONE))
+                await asyncio.wait([future])
         finally:
             gone.cancel()
             if not future.done():
@@ -221,8 +225,18 @@ class Incoming:
         return future.result()
 
     async def _gone(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
+        while not self._is_half_closed and (await self._receive())["type"] != "http.disconnect":
             pass
+
+    @property
+    def _is_half_closed(self) -> bool:
+        return HALF_CLOSED in self.scope["state"]
+
+
+_MAY_BE_GONE = (
+    "its sending side was closed while the call waited, as by a client that left: nothing was taken or changed. Keep "
+    "it open until the answer, or do not wait"
+)
 
 
 def _replayed(kept: Kept) -> Reply:

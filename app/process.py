@@ -1,5 +1,6 @@
 """The running process: listener, journal, engine, executor and uvicorn, put together and taken down in order."""
 
+import asyncio
 import logging
 import socket
 import time
@@ -70,7 +71,7 @@ def serve(settings: Settings) -> int:
     edge = new_edge(executor, settings, str(device), journal.durability, time.time(), samplers, maker)
     app = build(executor, settings, edge, partial(_announce, settings, listener), compaction.end)
     config = uvicorn.Config(
-        app, loop=_if_there("uvloop", "asyncio"), http=_if_there("httptools", "h11"),
+        app, loop="uvloop" if _is_there("uvloop", "asyncio") else "asyncio", http=_protocol(), ws="none",
         log_level="warning", access_log=False, server_header=False, proxy_headers=False,
         date_header=False, timeout_graceful_shutdown=4, timeout_keep_alive=75,
     )  # fmt: skip
@@ -88,14 +89,23 @@ def serve(settings: Settings) -> int:
     return 1 if server.failure else 0
 
 
-def _if_there(module: str, instead: str) -> str:
-    """`module` where it can be imported, which not every system and interpreter does; both are names of uvicorn's."""
+def _protocol() -> type[asyncio.Protocol] | str:
+    """Ours, which stands on httptools; without that h11, whose connections uvicorn keeps in its own way."""
+    if not _is_there("httptools", "h11"):
+        return "h11"
+    from .connection import Connection
+
+    return Connection
+
+
+def _is_there(module: str, instead: str) -> bool:
+    """Whether it can be imported, which not every system and interpreter does; both are names of uvicorn's."""
     try:
         import_module(module)
     except ImportError as error:
         _log.info("%s instead of %s, which is slower: %s", instead, module, error)
-        return instead
-    return module
+        return False
+    return True
 
 
 def _opened(settings: Settings) -> tuple[socket.socket, Journal]:

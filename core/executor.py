@@ -103,7 +103,7 @@ class Executor:
         self._decided: dict[str, bytes] = {}  # keys of calls whose answer is in this drain, and their digests
         self._answers: list[Answer] = []
         self._cuts: list[asyncio.Future[EntryId]] = []
-        self._inflight: set[asyncio.Future[Any]] = set()
+        self._inflight: dict[asyncio.Future[Any], Call | None] = {}
         self._encoder = msgspec.msgpack.Encoder()
         self._last = self._closed = BEFORE_FIRST
         self._epoch = engine.epoch
@@ -148,7 +148,7 @@ class Executor:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         call = Call(run, render, future, terms.keyed, terms.epoch)
         self._hand(partial(self._begin, call, terms.again))
-        self._inflight.add(future)
+        self._inflight[future] = call
         future.add_done_callback(partial(self._left, call))
         return future
 
@@ -169,8 +169,8 @@ class Executor:
         """The last entry of a part of the journal that holds all that was answered before, and is closed."""
         future: asyncio.Future[EntryId] = asyncio.get_running_loop().create_future()
         self._inbox.put(partial(self._cuts.append, future))
-        self._inflight.add(future)
-        future.add_done_callback(self._inflight.discard)
+        self._inflight[future] = None
+        future.add_done_callback(self._inflight.pop)
         return future
 
     async def call(
@@ -181,9 +181,15 @@ class Executor:
         return await self.submit(operation, render, *args, **kwargs)
 
     def _left(self, call: Call, future: "asyncio.Future[Any]") -> None:
-        self._inflight.discard(future)
+        del self._inflight[future]
         if future.cancelled():
             self._hand(partial(self._lot.leave, call))
+
+    def withdraw(self, future: "asyncio.Future[Any]", reason: Refused) -> None:
+        """If its call is parked, the future gets this; else what was decided, or is to be decided at once."""
+        call = self._inflight.get(future)
+        if call is not None:
+            self._hand(partial(self._withdraw, call, reason))
 
     def _abandon(self, reason: str) -> None:
         for future in list(self._inflight):
@@ -390,6 +396,10 @@ class Executor:
     def _tell(self, callback: Callable[[], None]) -> None:
         assert self._loop is not None  # noqa: S101  (for the type checker: start() has set it)
         self._loop.call_soon_threadsafe(callback)
+
+    def _withdraw(self, call: Call, reason: Refused) -> None:
+        if self._lot.leave(call):
+            self._answers.append((call.future, reason))
 
     def _turn_away(self) -> None:
         self._stopping = True

@@ -11,7 +11,7 @@ from core.operations import read as operations
 from .. import render
 from ..contract import Routes, invalid
 from ..convert import listed, selector, view
-from ..etags import etag_of, names
+from ..etags import etag_of, names_weakly
 from ..incoming import Incoming, Reply
 
 routes = Routes("batch meta")
@@ -74,7 +74,7 @@ async def get_batch_meta(call: Incoming, query: ReadQuery) -> Reply:
         operations.read_if_changed,
         render.tagged_page(tag),
         call.partition_id,
-        lambda revision: names(header, tag(revision)),
+        lambda revision: names_weakly(header, tag(revision)),
         View(
             None if fields is None else tuple(fields),
             None if include is None else frozenset(include),

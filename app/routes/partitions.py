@@ -150,8 +150,8 @@ async def get_partition(call: Incoming, query: PartitionQuery) -> Reply:
 async def delete_partition(call: Incoming, query: Empty) -> Reply:
     """Delete a partition and all its samples.
 
-    With `If-Match` only at that state, else 412. Absent or deleted: 200 with 0. Its indexes are never used again, and
-    calls that wait on it end with 410.
+    With `If-Match` only at a state that it names, else 412; a weak tag (`W/`) names none. Absent or deleted: 200 with
+    0. Its indexes are never used again, and calls that wait on it end with 410.
     """
     header = call.header("if-match")
     tag = etag_of(call)

@@ -167,6 +167,9 @@ def delete_partition(engine: Engine, partition_id: str, matches: Callable[[int],
     if partition is None:
         return Deleted(partition_id, engine.revision_of(partition_id), 0)
     if matches is not None and not matches(partition.revision):
-        raise PreconditionFailed(f"partition {partition_id!r} changed: it is at revision {partition.revision} now")
+        raise PreconditionFailed(
+            f"partition {partition_id!r} is at revision {partition.revision} now, which If-Match does not name "
+            "(a weak tag names no state)"
+        )
     cleared = partition.rows.held_count
     return Deleted(partition_id, engine.commit(PartitionDeleted(partition_id)), cleared)

@@ -98,18 +98,23 @@ def post(path: str, body: bytes, content_type: str = "application/json") -> byte
     return head("POST", path, f"Content-Type: {content_type}", f"Content-Length: {len(body)}") + body
 
 
-def answer(connection: socket.socket) -> httpx.Response:
-    """The next reply on a connection; what came with it of a later one is dropped."""
+def answer(connection: socket.socket, has_body: bool = True) -> httpx.Response:
+    """The next reply on a connection, one to a HEAD without a body; what came with it of a later one is dropped."""
     data = b""
     while b"\r\n\r\n" not in data:
         data += _more(connection)
-    top, _, rest = data.partition(b"\r\n\r\n")
-    first, *lines = top.decode("latin-1").split("\r\n")
-    headers = httpx.Headers([tuple(line.split(": ", 1)) for line in lines])  # type: ignore[misc]
-    length = int(headers.get("content-length", "0"))
+    status, headers, rest = _top(data)
+    length = int(headers.get("content-length", "0")) if has_body else 0
     while len(rest) < length:
         rest += _more(connection)
-    return httpx.Response(int(first.split()[1]), headers=headers, content=rest[:length])
+    return httpx.Response(status, headers=headers, content=rest[:length])
+
+
+def _top(data: bytes) -> tuple[int, httpx.Headers, bytes]:
+    """Status, headers and what follows them."""
+    top, _, rest = data.partition(b"\r\n\r\n")
+    first, *lines = top.decode("latin-1").split("\r\n")
+    return int(first.split()[1]), httpx.Headers([tuple(line.split(": ", 1)) for line in lines]), rest  # type: ignore[misc]
 
 
 def _more(connection: socket.socket) -> bytes:
@@ -122,4 +127,19 @@ def exchange(url: str, request: bytes) -> httpx.Response:
     """Bytes out, one reply in, on a connection of its own."""
     with connect(url) as connection:
         connection.sendall(request)
-        return answer(connection)
+        return answer(connection, has_body=not request.startswith(b"HEAD "))
+
+
+def last_words(url: str, request: bytes) -> list[httpx.Response]:
+    """All replies to a client that closes its sending side after these bytes, until the server closes too."""
+    with connect(url) as connection:
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        data = b"".join(iter(lambda: connection.recv(65_536), b""))
+    replies = []
+    while data:
+        status, headers, data = _top(data)
+        length = 0 if request.startswith(b"HEAD ") else int(headers.get("content-length", "0"))
+        replies.append(httpx.Response(status, headers=headers, content=data[:length]))
+        data = data[length:]
+    return replies

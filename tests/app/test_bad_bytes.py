@@ -2,6 +2,7 @@
 next call works. Here: bytes that are not JSON or not UTF-8, bodies too long, connections cut, foreign pages and hosts.
 """
 
+import gzip
 from collections.abc import Iterator
 
 import pytest
@@ -57,6 +58,24 @@ def test_a_body_that_is_not_json_by_its_type_is_refused(filled: Api, content_typ
     reply = exchange(filled.url, post(f"{filled.path}/samples", b'{"count": 1}', content_type))
     refused(reply, 415, "unsupported-media-type", "curl --json")
     assert filled.dump() == before
+
+
+@pytest.mark.parametrize(
+    "body", [gzip.compress(b'{"count": 1}'), b'{"count": 1}', b""], ids=["packed", "plain", "none"]
+)
+@pytest.mark.parametrize("coding", ["gzip", "GZIP", "br", "identity, gzip", "gzip, identity"])
+def test_a_body_with_a_content_coding_is_refused_by_its_name(filled: Api, body: bytes, coding: str) -> None:
+    before = filled.dump()
+    lines = (*JSON, f"Content-Encoding: {coding}", f"Content-Length: {len(body)}")
+    reply = exchange(filled.url, head("POST", f"{filled.path}/samples", *lines) + body)
+    refused(reply, 415, "unsupported-media-type", "header Content-Encoding", "identity")
+    assert filled.dump() == before
+
+
+@pytest.mark.parametrize("coding", ["identity", "Identity"])
+def test_identity_is_no_coding(filled: Api, coding: str) -> None:
+    headers = {"Content-Encoding": coding}
+    assert filled.send("POST", "samples", {"count": 1}, headers=headers).status_code == 201
 
 
 def test_no_body_needs_no_type_and_means_no_members(api: Api) -> None:
@@ -143,11 +162,3 @@ def test_a_connection_cut_in_mid_body_changes_nothing(small: str, framing: str) 
         body = chunk(b'{"count": 1}') if framing.startswith("T") else b'{"count": 1}'
         connection.sendall(head("POST", "/v1/partitions/cut/samples", *JSON, framing) + body)
     assert exchange(small, head("GET", "/v1/partitions/cut")).status_code == 404
-
-
-@pytest.mark.parametrize(
-    "junk", [b"nonsense\r\n\r\n", b"GET /v1/server HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n"]
-)
-def test_bytes_that_are_no_http_get_400_and_the_next_connection_works(filled: Api, junk: bytes) -> None:
-    assert exchange(filled.url, junk).status_code == 400
-    assert filled.ok("GET", "/v1/server")["name"] == "batchmeta"

@@ -115,7 +115,7 @@ def test_a_partition_has_an_etag_that_changes_with_its_revision(api: Api) -> Non
     assert api.send("GET", "").headers["etag"] != got.headers["etag"]
 
 
-@pytest.mark.parametrize("form", ["{tag}", '"other", {tag}', "W/{tag}", "*"])
+@pytest.mark.parametrize("form", ["{tag}", '"other", {tag}', 'W/"other",{tag}', "*"])
 def test_delete_happens_at_the_state_that_if_match_names(api: Api, form: str) -> None:
     tag = api.send("PUT", "").headers["etag"]
     header = {"If-Match": form.format(tag=tag)}
@@ -126,6 +126,9 @@ def test_delete_at_another_state_is_412_and_nothing_is_gone(api: Api) -> None:
     tag = api.send("PUT", "").headers["etag"]
     api.insert("a")
     refused(api.send("DELETE", "", headers={"If-Match": tag}), 412, "precondition-failed", "revision")
+    now = api.send("GET", "").headers["etag"]
+    for form in (f"W/{now}", f"w/{now}", f'"other", W/{now}', now.strip('"'), f"{now}x", ""):
+        refused(api.send("DELETE", "", headers={"If-Match": form}), 412, "precondition-failed", "weak")
     assert api.ok("GET", "")["num_samples"] == 1
 
 

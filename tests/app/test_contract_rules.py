@@ -46,10 +46,10 @@ def test_what_is_no_route_is_404_and_says_so(api: Api) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "allow"),
     [
-        ("POST", "", "DELETE, GET, PATCH, PUT"),
+        ("POST", "", "DELETE, GET, HEAD, PATCH, PUT"),
         ("PUT", "/seal", "POST"),
-        ("DELETE", "/batch-meta", "GET, POST"),
-        ("PUT", "/backend-meta", "GET, PATCH, POST"),
+        ("DELETE", "/batch-meta", "GET, HEAD, POST"),
+        ("PUT", "/backend-meta", "GET, HEAD, PATCH, POST"),
         ("GET", "/samples", "POST"),
     ],
 )
@@ -59,12 +59,16 @@ def test_another_method_is_405_with_every_method_of_the_path(api: Api, method: s
     assert reply.headers["allow"] == allow
 
 
-@pytest.mark.parametrize("accept", ["text/html", "application/json;q=0", "image/*, text/plain"])
+@pytest.mark.parametrize(
+    "accept", ["text/html", "application/json;q=0", "image/*, text/plain", "*/*, application/json;q=0.0"]
+)
 def test_who_does_not_accept_json_gets_406(api: Api, accept: str) -> None:
     refused(api.send("GET", "/v1/server", headers={"Accept": accept}), 406, "not-acceptable", "application/json")
 
 
-@pytest.mark.parametrize("accept", ["*/*", "application/*;q=0.1", "text/html, application/json;q=0.9"])
+@pytest.mark.parametrize(
+    "accept", ["*/*", "application/*;q=0.1", "text/html, application/json;q=0.9", "", "*/*;q=0, application/json"]
+)
 def test_who_accepts_json_at_all_gets_it(api: Api, accept: str) -> None:
     reply = api.send("GET", "/v1/server", headers={"Accept": accept})
     assert reply.headers["content-type"] == "application/json"

@@ -107,8 +107,9 @@ async def test_a_bug_is_a_500_problem_that_names_the_request() -> None:
     app = build(cast(Executor, executor), settings, edge, lambda: None, nothing)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
-        problem = refused(await http.get("/v1/partitions"), 500, "internal", "request_id")
-    assert problem["retryable"] is False
+        reply = await http.get("/v1/partitions")
+    assert refused(reply, 500, "internal", "request_id")["retryable"] is False
+    assert reply.headers["connection"] == "close"
 
 
 @pytest.mark.asyncio

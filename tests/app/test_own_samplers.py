@@ -31,9 +31,11 @@ def own(server: ServerProcess) -> Iterator[Api]:
 
 
 def broke(own: Api, **more: object) -> None:
-    """The claim of one that breaks is a 500; its connection is not used again."""
+    """The claim of one that breaks is a 500; its connection is not used again, and the reply says so."""
     body = {"fields": ["n"], "batch_size": 2, "min_batch_size": 1, **more}
-    refused(own.send("POST", "tasks/t/claims", body, headers={"Connection": "close"}), 500, "internal")
+    reply = own.send("POST", "tasks/t/claims", body)
+    refused(reply, 500, "internal")
+    assert reply.headers["connection"] == "close"
 
 
 def every(**more: object) -> dict[str, object]:

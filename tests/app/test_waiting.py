@@ -171,15 +171,18 @@ def narrow(narrow_url: str) -> Iterator[Api]:
         yield api
 
 
-def park(api: Api, connection: socket.socket) -> httpx.Response:
-    """A claim parked on this connection; the reply of another that was turned away, since one is there already."""
+def park(api: Api, connection: socket.socket, behind: bytes = b"") -> httpx.Response:
+    """A claim parked on this connection; the reply of another that was turned away, since one is there already.
+
+    `behind` comes at once after the claim.
+    """
     deadline = time.monotonic() + DEADLINE_S
-    connection.sendall(waiting_claim(api))
+    connection.sendall(waiting_claim(api) + behind)
     while (reply := api.claim("n", wait_s=0.01)).status_code != 429:
         assert time.monotonic() < deadline
         if select.select([connection], [], [], 0)[0]:  # it came while the other waited, and was the one turned away
             assert answer(connection).status_code == 429
-            connection.sendall(waiting_claim(api))
+            connection.sendall(waiting_claim(api) + behind)
     return reply
 
 
@@ -201,13 +204,26 @@ def test_too_many_waiting_calls_of_one_client_are_turned_away_until_one_ends(nar
     until_there_is_room(narrow)
 
 
+@pytest.mark.parametrize("behind", [b"", head("GET", "/healthz")], ids=["alone", "with-another"])
 @pytest.mark.parametrize("linger", [None, b"\1\0\0\0\0\0\0\0"], ids=["closed", "reset"])
-def test_a_client_that_leaves_while_parked_takes_nothing(narrow: Api, linger: bytes | None) -> None:
+def test_a_client_that_leaves_while_parked_takes_nothing(narrow: Api, linger: bytes | None, behind: bytes) -> None:
     narrow.insert("a")
     with connect(narrow.url) as connection:
         if linger is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        park(narrow, connection, behind)
+    until_there_is_room(narrow)
+    narrow.produce(["a"], "n")
+    assert narrow.ok("GET", "tasks/t/consumption")["consumed"] == 0
+    assert narrow.claim("n").status_code == 201
+
+
+def test_a_client_that_closes_its_sending_side_while_parked_is_told_and_takes_nothing(narrow: Api) -> None:
+    narrow.insert("a")
+    with connect(narrow.url) as connection:
         park(narrow, connection)
+        connection.shutdown(socket.SHUT_WR)
+        refused(answer(connection), 422, "invalid-request", "connection", "sending side")
     until_there_is_room(narrow)
     narrow.produce(["a"], "n")
     assert narrow.ok("GET", "tasks/t/consumption")["consumed"] == 0

@@ -1,0 +1,97 @@
+"""One connection: uvicorn's protocol, held to RFC 9112 where uvicorn lets go, and refusing as everything else does.
+
+A client may close its sending side and still be answered; an absolute target names the host; bytes that are no HTTP get
+a problem, once what came whole before them is answered. What a request means is decided behind it.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from typing import cast
+
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+from .errors import problem
+from .guard import Guard
+from .headers import by_name
+from .incoming import HALF_CLOSED
+
+_ABSOLUTE = re.compile(rb"[^/?#]+://([^/?#]*)/?(.*)", re.DOTALL)
+
+
+class Connection(HttpToolsProtocol):
+    """`_running` is the request that is being answered; those that came behind it are in `pipeline`."""
+
+    _running: RequestResponseCycle | None = None
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def on_headers_complete(self) -> None:
+        """Of an absolute target the host counts, whatever Host says (RFC 9112 section 3.2.2)."""
+        absolute = None if self.url.startswith(b"/") else _ABSOLUTE.fullmatch(self.url)
+        if absolute is not None:
+            self.url = b"/" + absolute[2]
+            self.headers[:] = [(name, absolute[1] if name == b"host" else value) for name, value in self.headers]
+        if self.expect_100_continue and self.parser.get_http_version() == "1.0":
+            self.expect_100_continue = False  # it would take it for the answer (RFC 9110 section 10.1.1)
+        super().on_headers_complete()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """The request is answered as it is; the parser reads nothing behind it, so that the connection ends there."""
+        self._stop_reading()
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # uvicorn closes, and says None
+        """The client sends no more: whether to stay for the answers. Calls that wait end, for it may have left."""
+        for cycle in self._unanswered():
+            cycle.scope["state"][HALF_CLOSED] = True
+            cycle.message_event.set()
+        return self._stop_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """uvicorn tells the newest request alone."""
+        for cycle in self._unanswered():
+            cycle.disconnected = True
+            cycle.message_event.set()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """What came cannot be read as HTTP, and nothing that follows can."""
+        if self._stop_reading():
+            return
+        guard = cast(Guard, self.app)
+        request_id = guard.request_id(by_name(self.headers or ()))
+        detail = f"what came is no HTTP/1.1 request ({_why() or msg}): HTTP/1.1 is spoken here, without TLS"
+        reply = problem("bad-request", detail, request_id, {"Connection": "close"})
+        lines = [*reply.raw_headers, *guard.names(request_id)]
+        self.transport.write(STATUS_LINE[400] + b"".join(b"%s: %s\r\n" % line for line in lines) + b"\r\n" + reply.body)
+        self.transport.close()
+
+    def _unanswered(self) -> Iterator[RequestResponseCycle]:
+        """The newest first."""
+        yield from (cycle for cycle, _ in self.pipeline)
+        if self._running is not None and not self._running.response_complete:
+            yield self._running
+
+    def _stop_reading(self) -> bool:
+        """The connection ends with the answer to the last request that came whole; False if there is none."""
+        self.parser = _Deaf()  # type: ignore[assignment]  # as much of one as is still used
+        last = next((cycle for cycle in self._unanswered() if not cycle.more_body), None)
+        if last is not None:
+            last.keep_alive = False
+        return last is not None
+
+
+class _Deaf:
+    """A parser for what cannot be parsed."""
+
+    def feed_data(self, data: bytes) -> None:
+        """Nothing comes of it."""
+
+
+def _why() -> str:
+    """What the parser said: it is called while that is handled."""
+    error = sys.exception()
+    return str((error and error.__context__) or error or "")
