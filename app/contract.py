@@ -80,11 +80,13 @@ class Endpoint:
     async def _answer(self, call: Incoming) -> Reply:
         for name, value in call.path_params.items():
             check_name(value, f"path.{name}")
-        _check_accept(call.header("accept"))
-        _check_codings(call.scope["state"]["headers"])
+        _check_accept(call.header(b"accept"))
+        headers = call.scope["state"]["headers"]
+        if not _CODINGS.keys().isdisjoint(headers):
+            _check_codings(headers)
         call.epoch = _epoch(call)
         if self._changes:
-            key = call.header("idempotency-key")
+            key = call.header(b"idempotency-key")
             call.key = None if key is None else keys.checked(key)
         return await self._function(call, await self._decode(call))
 
@@ -130,7 +132,7 @@ class Routes:
 
 def _epoch(call: Incoming) -> int | None:
     """What X-Epoch asks for; it is looked at again where the call is answered. Raises EpochMismatch."""
-    given = call.header("x-epoch")
+    given = call.header(b"x-epoch")
     if given is None or not call.scope["path"].startswith("/v1/"):
         return None
     if not re.fullmatch(r"[0-9]{1,19}", given):

@@ -69,18 +69,19 @@ class Guard:
         if b"upgrade" in headers:
             _check_upgrade(headers)
         _check_target(scope)
-        self._check_host(scope, headers)
+        host = _name(headers.get(b"host", b""))
+        if host not in self._hosts:
+            self._check_strange(host, scope, headers)
         if scope["method"] not in _SAFE:
             _check_origin(headers)
         reason = self._executor.reading.reason
         if reason is not None and scope["path"] not in _ALWAYS:
             raise EdgeRefused.not_ready(reason)
 
-    def _check_host(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
+    def _check_strange(self, host: str, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
         if b"host" not in headers and scope["http_version"] == "1.1":
             raise EdgeRefused("bad-request", "header Host is missing: HTTP/1.1 needs it, with the name of this service")
-        host = _name(headers.get(b"host", b""))
-        if host not in self._hosts and "*" not in self._hosts:
+        if "*" not in self._hosts:
             raise EdgeRefused(
                 "forbidden", f"this service is not {host!r}: use a name it goes by, or add --allowed-hosts"
             )

@@ -123,20 +123,20 @@ class Incoming:
         """Decoded."""
         return QueryParams(self.scope["query_string"])
 
-    def header(self, name: str) -> str | None:
+    def header(self, name: bytes) -> str | None:
         """The header of that name, given in lower case; the lines of a list are one."""
-        value: bytes | None = self.scope["state"]["headers"].get(name.encode("latin-1"))
+        value: bytes | None = self.scope["state"]["headers"].get(name)
         return None if value is None else value.decode("latin-1")
 
     @property
     def content_type(self) -> str:
         """Without its parameters, lower case."""
-        return (self.header("content-type") or "").partition(";")[0].strip().lower()
+        return (self.header(b"content-type") or "").partition(";")[0].strip().lower()
 
     async def body(self) -> bytes:
         """The whole body. Refused while it streams as soon as it is over the limit. Raises ClientDisconnect."""
         most = self.edge.settings.max_body_bytes
-        declared = self.header("content-length") or "0"
+        declared = self.header(b"content-length") or "0"
         if declared.isdigit() and int(declared) > most:
             raise self._too_large(most)
         parts: list[bytes] = []

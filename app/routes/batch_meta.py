@@ -69,7 +69,7 @@ async def get_batch_meta(call: Incoming, query: ReadQuery) -> Reply:
     if stray:
         raise invalid("query.include", f"has no part {stray[0]!r}: use {', '.join(get_args(Include))}")
     tag = etag_of(call, f"?{call.query}")
-    header = call.header("if-none-match")
+    header = call.header(b"if-none-match")
     return await call.engine(
         operations.read_if_changed,
         render.tagged_page(tag),

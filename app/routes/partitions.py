@@ -153,7 +153,7 @@ async def delete_partition(call: Incoming, query: Empty) -> Reply:
     With `If-Match` only at a state that it names, else 412; a weak tag (`W/`) names none. Absent or deleted: 200 with
     0. Its indexes are never used again, and calls that wait on it end with 410.
     """
-    header = call.header("if-match")
+    header = call.header(b"if-match")
     tag = etag_of(call)
     matches = None if header is None else lambda revision: names(header, tag(revision))
     return await call.engine(operations.delete_partition, render.deleted_partition, call.partition_id, matches)
