@@ -160,6 +160,6 @@ def memory_of(partition: Partition, name: str, sampler: ByRank) -> Memory | None
 
 
 def _text(value: object) -> str:
-    if isinstance(value, bytes):
-        return value.decode()
+    if isinstance(value, list):  # a path
+        return ".".join(value)
     return ", ".join(sorted(map(str, value))) if isinstance(value, set) else str(value)

@@ -243,3 +243,5 @@ def test_a_changed_argument_is_named_with_both_values(api: Api) -> None:
     refused(api.send("POST", "tasks/t/claims", body), 422, "invalid-request", "body.sampler.dp_size: is 4", "said 2")
     body = {"fields": ["n"], "batch_size": 3, "sampler": share(1)}
     refused(api.send("POST", "tasks/t/claims", body), 422, "invalid-request", "body.batch_size: is 3", "said 2")
+    body = {"fields": ["n"], "batch_size": 2, "sampler": share(1, weight="other")}
+    refused(api.send("POST", "tasks/t/claims", body), 422, "invalid-request", "body.sampler.weight: is other", "said ")

@@ -199,9 +199,9 @@ def test_cleared_rows_end_their_share_alone() -> None:
     [
         ("body.batch_size", {"size": 4}),
         ("body.ack", {"lease_s": None}),
-        ("body.sampler", {"ranks": 3}),
-        ("body.sampler", {"weight": "n"}),
-        ("body.sampler", {"each": 2}),
+        ("body.sampler.dp_size", {"ranks": 3}),
+        ("body.sampler.weight", {"weight": "n"}),
+        ("body.sampler.n_samples_per_prompt", {"each": 2}),
     ],
 )
 def test_other_terms_are_refused_for_every_rank(loc: str, more: dict[str, Any]) -> None:
