@@ -139,7 +139,8 @@ class Leased(Event, frozen=True):
 class Settled(Event, frozen=True):
     """Rows of a lease: accepted, free again, or dead for `reasons`, one each; `worn` of the dead were out too often.
 
-    `is_lost`: the lease ended by itself, so that its holder may not say anything of the rows any more.
+    `is_lost`: the lease ended by itself, so that its holder may not say anything of the rows any more. `takes_back`:
+    the hand-out of the released rows is no attempt of theirs any more.
     """
 
     number: int
@@ -149,6 +150,7 @@ class Settled(Event, frozen=True):
     reasons: list[str]
     worn: bytes
     is_lost: bool = False
+    takes_back: bool = False
 
 
 class Extended(Event, frozen=True):

@@ -58,6 +58,8 @@ def settle(partition: Partition, event: Settled) -> Lease:
     _settle_rows(partition, task, event.dead, DEAD)
     task.reasons.update(zip(unpack(event.dead).tolist(), event.reasons, strict=True))
     rows = _settle_rows(partition, task, event.released, FREE)
+    if event.takes_back:
+        task.take_back(rows)
     partition.offer_again(lease.task, task.give_back(rows, partition.rows.live[rows]))
     lease.settle(unpack(event.accepted), ACCEPTED)
     lease.settle(np.concatenate([unpack(event.released), unpack(event.worn)]), LOST if event.is_lost else RELEASED)

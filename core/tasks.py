@@ -63,6 +63,11 @@ class Task:
         self.leased += len(rows)
         return self.attempts[rows]
 
+    def take_back(self, rows: Ints) -> None:
+        """The last time these rows were handed out was no attempt."""
+        if self.attempts is not None:
+            self.attempts[rows] -= 1
+
     def settle(self, rows: Ints, state: int, live: Bits) -> None:
         """Leased rows are consumed, free again, or dead; `live` uint8 [rows]: those that are not clearing."""
         count = int(np.count_nonzero(live))

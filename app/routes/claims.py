@@ -34,8 +34,10 @@ async def ack(call: Incoming, body: AckClaim) -> Reply:
 
     Accepted ones are consumed and never come again for this task; released ones come again; rejected ones are dead.
     Nothing named: all are accepted; `"all"`: those still open and not named elsewhere. Said again, the answer is the
-    same. A lease that has ended: 409 naming the samples, and nothing is done. Claims of a group sampler settle by whole
-    groups.
+    same. A lease that has ended: 409 naming the samples, and nothing is done; so is `"all"` once nothing is open,
+    unless this token settled every sample. Claims of a group sampler settle by whole groups.
+
+    A release takes its attempt back, so that it never makes a sample dead; with `"counts": true` the attempt stays.
     """
     return await call.engine(leases.ack, render.acked, call.claim_id, _ack(body))
 
@@ -44,7 +46,7 @@ def _ack(body: AckClaim) -> Ack:
     is_bare = body.accept is None and body.release is None and body.reject is None
     accept = None if is_bare or body.accept == "all" else body.accept or ()
     rejected = [(row.global_index, row.reason) for row in body.reject or ()]
-    return Ack(body.token, accept, body.release or (), rejected)
+    return Ack(body.token, accept, body.release or (), rejected, bool(body.counts))
 
 
 @routes.route(
@@ -85,5 +87,8 @@ async def get_claim(call: Incoming, query: Empty) -> Reply:
     reply_example={"released": 2, "claims": ["c3"]},
 )
 async def release_worker(call: Incoming, body: Empty) -> Reply:
-    """A worker died: its leases end now, and its samples go out again."""
+    """A worker died: its leases end now as if their time was up, and its samples go out again.
+
+    The hand-outs count as attempts, because a sample may have been what killed it.
+    """
     return await call.engine(leases.release_worker, render.released_worker, call.path_params["worker"])

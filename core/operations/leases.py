@@ -17,12 +17,16 @@ TOO_OFTEN = "max-attempts"
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """What became of rows. `accept` None: whatever is still open and not named elsewhere."""
+    """What became of rows. `accept` None: whatever is still open and not named elsewhere.
+
+    `counts`: the hand-out of the released rows stays one of their attempts; else it is taken back.
+    """
 
     token: str
     accept: Sequence[int] | None
     release: Sequence[int]
     reject: Sequence[tuple[int, str]]
+    counts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +75,11 @@ def ack(engine: Engine, name: str, said: Ack) -> Acked:
     _check_token(lease, said.token)
     reasons = dict(said.reject)
     named = {RELEASED: _indexes(said.release), REJECTED: _indexes(reasons)}
-    named[ACCEPTED] = _open_but(lease, named) if said.accept is None else _indexes(said.accept)
-    _check_named(lease, named)
+    named[ACCEPTED], lost = _all_but(lease, named) if said.accept is None else (_indexes(said.accept), [])
+    _check_named(lease, named, lost)
     fresh = {fate: indexes[np.isin(indexes, lease.open_rows())] for fate, indexes in named.items()}
     if any(map(len, fresh.values())):
-        engine.commit(_settled(engine, lease, fresh, reasons))
+        engine.commit(_settled(engine, lease, fresh, reasons, said.counts))
     counts = {fate: len(indexes) for fate, indexes in named.items()}
     return Acked(
         lease.partition_id,
@@ -96,22 +100,37 @@ def _indexes(given: Sequence[int] | dict[int, str]) -> Ints:
     return np.array(list(given), np.int64)
 
 
-def _open_but(lease: Lease, named: dict[int, Ints]) -> Ints:
-    """What "all" means; said again after it was done, it means the same rows."""
-    others = np.concatenate(list(named.values()))
-    left = lease.indexes[~np.isin(lease.indexes, others)]
-    fates = lease.fate[~np.isin(lease.indexes, others)]
+def _all_but(lease: Lease, named: dict[int, Ints]) -> tuple[Ints, list[int]]:
+    """(rows that "all" means, rows it would mean but for their loss).
+
+    The rows are those still open. Where none is, "all" is said again and means the same rows: that can only be
+    answered if the token settled every one of them.
+    """
+    others = np.isin(lease.indexes, np.concatenate(list(named.values())))
+    left, fates = lease.indexes[~others], lease.fate[~others]
     still = left[fates == OPEN]
-    return np.asarray(still if len(still) else left[fates == ACCEPTED])
+    if len(still):
+        return still, []
+    return left[fates == ACCEPTED], left[fates == LOST].tolist()
 
 
-def _check_named(lease: Lease, named: dict[int, Ints]) -> None:
+def _lost_to(lease: Lease) -> list[int]:
+    """The rows of a closed lease that its token did not settle; all of them where it settled every one."""
+    if not lease.is_closed:
+        return []
+    lost: list[int] = lease.indexes[lease.fate == LOST].tolist()
+    return lost or lease.indexes.tolist()
+
+
+def _check_named(lease: Lease, named: dict[int, Ints], lost: list[int]) -> None:
+    """`lost`: rows that are meant without being named. Raises Invalid, LeaseLost."""
     everything = np.concatenate(list(named.values()))
     if len(np.unique(everything)) < len(everything):
         raise Invalid.at("body", "names a row twice: accept, release or reject it")
     if not np.isin(everything, lease.indexes).all():
         raise Invalid.at("body", "names a row that this claim did not hand out")
-    lost: list[int] = [] if len(everything) or not lease.is_closed else lease.indexes.tolist()
+    if not len(everything):
+        lost = _lost_to(lease)
     for fate, indexes in named.items():
         _check_groups(lease, indexes)
         lost += [i for i in indexes.tolist() if lease.fate[lease.indexes == i][0] not in (OPEN, fate)]
@@ -127,13 +146,15 @@ def _check_groups(lease: Lease, indexes: Ints) -> None:
         raise Invalid.at("body", f"names a part of a group: name all {lease.group_size} rows of each")
 
 
-def _settled(engine: Engine, lease: Lease, fresh: dict[int, Ints], reasons: dict[int, str]) -> Settled:
-    """The event: released rows that were handed out too often are dead, as rejected ones are."""
-    released, worn = _worn(engine.partitions[lease.partition_id], lease, fresh[RELEASED])
+def _settled(engine: Engine, lease: Lease, fresh: dict[int, Ints], reasons: dict[int, str], counts: bool) -> Settled:
+    """The event: released rows have this attempt back. Where it counts, those handed out too often are dead."""
+    released, worn = fresh[RELEASED], fresh[RELEASED][:0]
+    if counts:
+        released, worn = _worn(engine.partitions[lease.partition_id], lease, released)
     dead = np.concatenate([fresh[REJECTED], worn])
     why = [reasons.get(index, TOO_OFTEN) for index in dead.tolist()]
     accepted, back = pack(fresh[ACCEPTED]), pack(released)
-    return Settled(lease.partition_id, lease.number, accepted, back, pack(dead), why, pack(worn))
+    return Settled(lease.partition_id, lease.number, accepted, back, pack(dead), why, pack(worn), takes_back=not counts)
 
 
 def _worn(partition: Partition, lease: Lease, indexes: Ints) -> tuple[Ints, Ints]:
@@ -145,7 +166,7 @@ def _worn(partition: Partition, lease: Lease, indexes: Ints) -> tuple[Ints, Ints
 
 
 def let_go(engine: Engine, lease: Lease) -> AnyEvent:
-    """The event that ends a lease: expired, or its worker died."""
+    """The event that ends a lease: expired, or its worker died. Either may be the fault of a sample, so it counts."""
     released, worn = _worn(engine.partitions[lease.partition_id], lease, lease.open_rows())
     nothing = released[:0]
     why = [TOO_OFTEN] * len(worn)
@@ -166,7 +187,7 @@ def extend(engine: Engine, name: str, token: str, length_s: float) -> Seen:
     if not len(lease.indexes):  # an empty share: nothing to hold, nothing to lose
         return seen(engine, lease)
     if lease.is_closed:
-        raise LeaseLost(global_indexes=lease.indexes.tolist())
+        raise LeaseLost(global_indexes=_lost_to(lease))
     engine.commit(Extended(lease.partition_id, lease.number, length_s))
     return seen(engine, lease)
 

@@ -48,7 +48,7 @@ def test_released_rows_come_again_and_rejected_ones_are_dead(api: Api) -> None:
     assert counts(api) == [1, 0, 1, 3]
     assert api.ok("GET", "tasks/t/dead")["dead"] == [{"global_index": c, "key": "c", "reason": "empty", "attempts": 1}]
     again = lease(api, 1)
-    assert (again["rows"], again["attempt"], again["claim_id"] != held["claim_id"]) == ([b], 2, True)
+    assert (again["rows"], again["attempt"], again["claim_id"] != held["claim_id"]) == ([b], 1, True)
     assert api.ok("POST", "tasks/t/consumption/reset")["reset"] == 3
     assert lease(api, 3)["attempt"] == 1
 
@@ -123,10 +123,39 @@ def test_rows_that_were_out_too_often_are_dead(api: Api) -> None:
     api.produce(["a"], "n")
     for _ in range(2):
         held = lease(api, 1)
-        ack(api, held, release=held["rows"])
+        ack(api, held, release=held["rows"], counts=True)
     assert api.claim("n").json()["blocking"][0]["reason"] == "dead"
     assert api.ok("GET", "tasks/t/dead")["dead"][0]["reason"] == "max-attempts"
     assert api.ok("GET", "")["tasks"] == {"t": {"consumed": 0, "leased": 0, "dead": 1}}
+
+
+def test_a_release_takes_its_attempt_back_unless_it_counts(api: Api) -> None:
+    api.ok("PUT", "", {"max_attempts": 2})
+    api.produce(["a"], "n")
+    for _ in range(5):
+        held = lease(api, 1)
+        assert (held["attempt"], held["attempts"]) == (1, [1])
+        assert ack(api, held, release=held["rows"]).json()["released"] == 1
+        assert ack(api, held, release=held["rows"]).json()["released"] == 1, "said again"
+    counted = lease(api, 1)
+    ack(api, counted, release=counted["rows"], counts=True)
+    assert lease(api, 1)["attempt"] == 2
+    assert counts(api) == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("said", [{}, {"accept": "all"}])
+def test_all_is_said_again_for_a_lease_of_which_no_row_was_lost(api: Api, said: Any) -> None:
+    api.produce(["a", "b", "c", "d"], "n")
+    held = lease(api, 4)
+    a, b, c, d = held["rows"]
+    ack(api, held, accept=[a], release=[b])
+    api.ok("POST", "samples/delete", {"global_indexes": [c, d]})
+    before = api.dump()
+    assert refused(ack(api, held, **said), 409, "lease-lost")["global_indexes"] == [c, d]
+    extended = api.send("POST", f"/v1/claims/{held['claim_id']}/extend", {"token": held["token"], "lease_s": 5})
+    assert refused(extended, 409, "lease-lost")["global_indexes"] == [c, d]
+    assert ack(api, held, accept=[a], release=[b]).json()["accepted"] == 1
+    assert api.dump() == before
 
 
 def test_groups_settle_whole(api: Api) -> None:

@@ -1,11 +1,14 @@
 """Leases and time, with a clock that moves when told: expiry, extension, restart, and the account of it all."""
 
+import msgspec
 import numpy as np
 import pytest
 
+from core.arrays import pack
 from core.batch import View
 from core.engine import Engine
 from core.errors import ClaimNotFound, Invalid, LeaseLost
+from core.events import Settled
 from core.leases import REMEMBERED, Leases, claim_id, number_of
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.consumption import counts_of, reset_consumption
@@ -136,6 +139,69 @@ def test_a_row_that_is_never_accepted_is_dead_after_its_attempts() -> None:
     assert reset_consumption(engine, P, "t")[0] == 1
     assert rows_of(lease(engine, 1)) == [0]
     assert list_dead(engine, P, "t")[1] == []
+
+
+def test_all_after_a_part_expired_is_refused_and_names_what_was_lost() -> None:
+    engine, book = ready(4), Book()
+    held = lease(engine, 4)
+    assert held is not None
+    assert held.lease is not None
+    ack(engine, held.claim_id, Ack(held.lease.token, [0], [1], ()))
+    at(engine, 10.0)
+    book.take(engine)
+    for one in (engine, book.replayed()):
+        for said in (Ack(held.lease.token, None, (), ()), Ack(held.lease.token, None, [1], ())):
+            revision = one.revision
+            with pytest.raises(LeaseLost) as refused:
+                ack(one, held.claim_id, said)
+            assert (refused.value.global_indexes, one.revision) == ([2, 3], revision)
+        with pytest.raises(LeaseLost) as refused:
+            extend(one, held.claim_id, held.lease.token, 10.0)
+        assert refused.value.global_indexes == [2, 3]
+        assert ack(one, held.claim_id, Ack(held.lease.token, [0], [1], ())).accepted == 1
+
+
+def test_all_said_again_is_answered_where_the_token_settled_every_row() -> None:
+    engine = ready(3)
+    held = lease(engine, 3)
+    assert held is not None
+    assert held.lease is not None
+    ack(engine, held.claim_id, Ack(held.lease.token, (), [0], [(1, "empty")]))
+    assert [ack(engine, *accept(held)).accepted for _ in range(3)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("end", "attempts"), [("release", 1), ("counts", 2), ("worker", 2), ("expiry", 2)])
+def test_only_a_release_takes_its_attempt_back(end: str, attempts: int) -> None:
+    engine, book = ready(2), Book()
+    held = lease(engine, 1, worker="w")
+    assert held is not None
+    assert held.lease is not None
+    if end == "worker":
+        release_worker(engine, "w")
+    elif end == "expiry":
+        at(engine, 10.0)
+    else:
+        ack(engine, held.claim_id, Ack(held.lease.token, (), [0], (), counts=end == "counts"))
+    book.take(engine)
+    for one in (engine, book.replayed()):
+        again = lease(one)
+        assert again is not None
+        assert again.lease is not None
+        assert (rows_of(again), again.lease.attempts.tolist()) == ([0], [attempts])
+
+
+def test_a_journal_from_before_attempts_were_taken_back_is_replayed_as_it_was_meant() -> None:
+    engine = ready(1)
+    held = lease(engine)
+    assert held is not None
+    old = msgspec.msgpack.encode(
+        ["Settled", P, held.lease.number if held.lease else 0, b"", pack(np.array([0])), b"", [], b""]
+    )
+    engine.commit(msgspec.msgpack.decode(old, type=Settled))
+    again = lease(engine)
+    assert again is not None
+    assert again.lease is not None
+    assert again.lease.attempts.tolist() == [2]
 
 
 def test_a_cleared_row_leaves_its_lease_and_the_others_stay() -> None:

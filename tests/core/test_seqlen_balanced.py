@@ -117,10 +117,10 @@ def test_what_is_left_of_a_group_whose_other_row_is_dead_settles_row_by_row() ->
     engine = ready([9, 9, 1, 1, 6, 6, 4, 4], 2)
     put_partition(engine, P, None, None, 2, {})
     worn = Wanted("t", ("n",), 1, 1, 0, sampler("sequential", {}), View(("n",)), 10.0)
-    settle(engine, claim_now(engine, P, worn), release=[0])  # type: ignore[arg-type]
+    settle(engine, claim_now(engine, P, worn), release=[0], counts=True)  # type: ignore[arg-type]
     claims = [take(engine, rank, size=4, each=2) for rank in (0, 1)]
     rank = next(rank for rank in (0, 1) if 0 in rows_of(claims[rank]))
-    settle(engine, claims[rank], release=[0, 1, 2, 3])
+    settle(engine, claims[rank], release=[0, 1, 2, 3], counts=True)
     again = take(engine, rank, size=4, each=2)
     assert rows_of(again) == [1, 2, 3]
     assert seen(take(engine, rank, size=4, each=2)) == seen(again)

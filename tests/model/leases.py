@@ -47,17 +47,23 @@ class WithLeases(Plain):
         return lease
 
     def ack(
-        self, number: int, token: str, accept: list[int] | None, release: list[int], reject: dict[int, str]
+        self,
+        number: int,
+        token: str,
+        accept: list[int] | None,
+        release: list[int],
+        reject: dict[int, str],
+        counts: bool = False,
     ) -> tuple[int, int, int, int]:
         """(accepted, released, rejected, open)."""
         lease = self.find_lease(number, token)
         named = {RELEASED: release, REJECTED: list(reject)}
-        named[ACCEPTED] = rest(lease, named) if accept is None else accept
-        check(lease, named)
+        named[ACCEPTED], lost = rest(lease, named) if accept is None else (accept, [])
+        check(lease, named, lost)
         after = copy.deepcopy(self.state)
         fresh = {i: fate for fate, rows in named.items() for i in rows if lease.fates[i] == OPEN}
         if fresh:
-            settle(after, after.leases[number], fresh, reject)
+            settle(after, after.leases[number], fresh, reject, counts=counts)
         self._settle(after, lease.partition)
         return len(named[ACCEPTED]), len(release), len(reject), len(self.find_lease(number).open)
 
@@ -67,7 +73,7 @@ class WithLeases(Plain):
         if not lease.fates:
             return lease
         if not lease.open:
-            raise Refusal(["lease-lost"], lease.fates)
+            raise Refusal(["lease-lost"], not_settled(lease) or lease.fates)
         lease.length, lease.deadline = length, self.now + length
         self.revision += 1
         self.state.partitions[lease.partition].revision = self.revision
@@ -89,7 +95,7 @@ class WithLeases(Plain):
     def _let_go(self, held: list[Lease]) -> None:
         after = copy.deepcopy(self.state)
         for lease in held:
-            settle(after, after.leases[lease.number], dict.fromkeys(lease.open, LOST), {})
+            settle(after, after.leases[lease.number], dict.fromkeys(lease.open, LOST), {}, counts=True)
         self._settle(after, held[0].partition, others=[lease.partition for lease in held])
 
     def restart(self) -> None:
@@ -98,22 +104,28 @@ class WithLeases(Plain):
             lease.began, lease.deadline = self.now, self.now + lease.length
 
 
-def rest(lease: Lease, named: dict[str, list[int]]) -> list[int]:
-    """What "all" means: whatever is open and not named elsewhere; said again, the same rows."""
+def rest(lease: Lease, named: dict[str, list[int]]) -> tuple[list[int], list[int]]:
+    """What "all" means: whatever is open and not named elsewhere; said again, the same rows, and none may be lost."""
     left = [index for index in lease.fates if not any(index in rows for rows in named.values())]
     still = [index for index in left if lease.fates[index] == OPEN]
-    return still or [index for index in left if lease.fates[index] == ACCEPTED]
+    lost = [index for index in left if lease.fates[index] == LOST]
+    return (still, []) if still else ([index for index in left if lease.fates[index] == ACCEPTED], lost)
 
 
-def check(lease: Lease, named: dict[str, list[int]]) -> None:
+def not_settled(lease: Lease) -> list[int]:
+    """Rows that were taken from the token before it said what became of them."""
+    return [index for index, fate in lease.fates.items() if fate == LOST]
+
+
+def check(lease: Lease, named: dict[str, list[int]], lost: list[int]) -> None:
     """Refused: a row twice, a row of another claim, a part of a group, a row that is not this token's to settle."""
     everything = [index for rows in named.values() for index in rows]
     if len(set(everything)) < len(everything) or not lease.fates.keys() >= set(everything):
         raise Refusal(["invalid-request"])
     codes = {"invalid-request"} if any(breaks_a_group(lease, rows) for rows in named.values()) else set()
-    lost = [index for fate, rows in named.items() for index in rows if lease.fates[index] not in (OPEN, fate)]
     if not everything and not lease.open:
-        lost = list(lease.fates)
+        lost = not_settled(lease) or list(lease.fates)
+    lost = lost + [index for fate, rows in named.items() for index in rows if lease.fates[index] not in (OPEN, fate)]
     codes |= {"lease-lost"} if lost else set()
     if codes:
         raise Refusal(codes, lost)
@@ -129,8 +141,11 @@ def breaks_a_group(lease: Lease, rows: list[int]) -> bool:
     return False
 
 
-def settle(after: State, lease: Lease, fates: dict[int, str], reasons: dict[int, str]) -> None:
-    """Rows of an open lease are consumed, dead, or free again unless they were out as often as they may."""
+def settle(after: State, lease: Lease, fates: dict[int, str], reasons: dict[int, str], *, counts: bool) -> None:
+    """Rows of an open lease are consumed, dead, or free again unless they were out as often as they may.
+
+    Not `counts`: a release takes the attempt back, whatever they may.
+    """
     partition = after.partitions[lease.partition]
     task = partition.tasks[lease.task]
     for index, fate in fates.items():
@@ -140,6 +155,8 @@ def settle(after: State, lease: Lease, fates: dict[int, str], reasons: dict[int,
             task.consumed.add(index)
         elif fate == REJECTED:
             task.dead[index] = reasons[index]
+        elif not counts:
+            task.take_back(index)
         elif lease.attempts[index] >= partition.attempts:
             task.dead[index] = TOO_OFTEN
     after.close([lease])

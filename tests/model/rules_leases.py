@@ -29,7 +29,12 @@ class Leasing(Machine):
             calls.ack(claim_id(lease.number), said),
             lambda: (
                 self.plain.ack(
-                    lease.number, said.token, None if accept is None else list(accept), release, dict(said.reject)
+                    lease.number,
+                    said.token,
+                    None if accept is None else list(accept),
+                    release,
+                    dict(said.reject),
+                    said.counts,
                 ),
                 self.plain.revision_of(lease.partition),  # before who waits makes another
             ),
@@ -87,4 +92,4 @@ def acks(draw: st.DrawFn, lease: Lease) -> Ack:
     )
     everything = draw(st.integers(0, 3)) == 0
     reasons = [(index, draw(st.sampled_from(["empty", "too long"]))) for index in reject]
-    return Ack(draw(tokens(lease)), None if everything else accept, release, reasons)
+    return Ack(draw(tokens(lease)), None if everything else accept, release, reasons, draw(st.booleans()))

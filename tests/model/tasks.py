@@ -41,6 +41,12 @@ class Task:
         """Consumed rows that are no longer there, or clearing."""
         return self.cleared + len(self.consumed & partition.clearing.keys())
 
+    def take_back(self, index: int) -> None:
+        """The last time the row went out was no attempt."""
+        self.attempts[index] -= 1
+        if not self.attempts[index]:
+            del self.attempts[index]
+
     def forget(self, index: int) -> None:
         """The row is gone; that it was consumed still counts; its share is broken if nothing had become of it."""
         if index not in self.consumed and index not in self.dead:

@@ -493,12 +493,15 @@ class Client(BlockingBase):
         accept: Iterable[int] | Literal["all"] | None = None,
         release: Iterable[int] | None = None,
         reject: Mapping[int, str] | None = None,
+        counts: bool = False,
         idempotency_key: str | None = None,
     ) -> replies.Acked:
         """Settle rows of a claim, by index: accepted ones are consumed, released ones go out again, rejected are dead.
 
         Nothing named: all are accepted; "all": those still open and not named elsewhere. `reject`: reasons by index.
-        Said again, the answer is the same. Raises ClaimNotFound, LeaseLost (with the rows), InvalidRequest.
+        A release takes back the attempt that the hand-out was; with `counts` it stays one of the row's `max_attempts`.
+        Said again, the answer is the same; "all" again only if this token settled every row.
+        Raises ClaimNotFound, LeaseLost (with the rows), InvalidRequest.
         """
         return self._run(
             self._aio.ack(
@@ -507,6 +510,7 @@ class Client(BlockingBase):
                 accept=accept,
                 release=release,
                 reject=reject,
+                counts=counts,
                 idempotency_key=idempotency_key,
             )
         )
@@ -532,7 +536,7 @@ class Client(BlockingBase):
         return self._run(self._aio.dead(partition_id, task))
 
     def release_worker(self, worker: str, *, idempotency_key: str | None = None) -> replies.ReleasedWorker:
-        """A worker died: its leases end now, and its rows go out again."""
+        """A worker died: its leases end now as if their time was up, and its rows go out again."""
         return self._run(self._aio.release_worker(worker, idempotency_key=idempotency_key))
 
     def plan_clear(

@@ -24,7 +24,9 @@ class Lease:
 
     No exception: every row that is still held is accepted. LeaseLost means that none is, because the lease had ended
     before: others may have the rows, so what the body made of them must not count.
-    An exception, a KeyboardInterrupt included: the rows still held are released at once, for others, and it goes on.
+    An exception: the rows still held are released at once, for others, and it goes on. The release counts as one of
+    their `max_attempts`, because a sample may be what broke the body. It does not where the worker was told to stop:
+    KeyboardInterrupt, SystemExit.
     `ack` in the body settles rows before the end. A forked child that leaves the body settles nothing.
 
     Meanwhile the lease is extended by the client's own thread.
@@ -54,9 +56,10 @@ class Lease:
         accept: Iterable[int] | Literal["all"] | None = None,
         release: Iterable[int] | None = None,
         reject: Mapping[int, str] | None = None,
+        counts: bool = False,
     ) -> replies.Acked:
         """Settle rows now, as `client.ack` does; the end of the body settles the others. Raises LeaseLost."""
-        return self._run(self._lease.ack(accept=accept, release=release, reject=reject))
+        return self._run(self._lease.ack(accept=accept, release=release, reject=reject, counts=counts))
 
     def __enter__(self) -> BatchMeta:
         return self._run(self._lease.__aenter__())

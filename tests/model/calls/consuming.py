@@ -37,7 +37,7 @@ def reset(name: str, task: str | None) -> Call:
 def ack(claim_id: str, said: leases.Ack) -> Call:
     accept = "all" if said.accept is None else said.accept
     reject = [{"global_index": index, "reason": reason} for index, reason in said.reject]
-    body = {"token": said.token, "accept": accept, "release": said.release, "reject": reject}
+    body = {"token": said.token, "accept": accept, "release": said.release, "reject": reject, "counts": said.counts}
     return Call("POST", f"/v1/claims/{claim_id}/ack", body, leases.ack, render.acked, (claim_id, said))
 
 

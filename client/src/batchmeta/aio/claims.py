@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, cast
 
 from ..calls import Call, change, encode, indexes, query, route
-from ..taking import maybe, real, refuse, text, whole
+from ..taking import flag, maybe, real, refuse, text, whole
 from ..wire import replies, requests
 from .base import Base
 
@@ -20,12 +20,15 @@ class LeaseCalls(Base):
         accept: Iterable[int] | Literal["all"] | None = None,
         release: Iterable[int] | None = None,
         reject: Mapping[int, str] | None = None,
+        counts: bool = False,
         idempotency_key: str | None = None,
     ) -> replies.Acked:
         """Settle rows of a claim, by index: accepted ones are consumed, released ones go out again, rejected are dead.
 
         Nothing named: all are accepted; "all": those still open and not named elsewhere. `reject`: reasons by index.
-        Said again, the answer is the same. Raises ClaimNotFound, LeaseLost (with the rows), InvalidRequest.
+        A release takes back the attempt that the hand-out was; with `counts` it stays one of the row's `max_attempts`.
+        Said again, the answer is the same; "all" again only if this token settled every row.
+        Raises ClaimNotFound, LeaseLost (with the rows), InvalidRequest.
         """
         given = [{"global_index": index, "reason": reason} for index, reason in rejected(reject).items()]
         body = requests.AckClaim(
@@ -33,6 +36,7 @@ class LeaseCalls(Base):
             accept=accepted(accept),
             release=indexes(release, "release"),
             reject=cast("list[requests.Rejected] | None", given or None),
+            counts=flag(counts, "counts") or None,
         )
         call = change("POST", route("claims", claim_id, "ack"), idempotency_key, body=encode(body))
         return await self._answer(call, replies.Acked)
@@ -68,7 +72,7 @@ class LeaseCalls(Base):
         return (await self._answer(Call("GET", path), replies.DeadList)).dead
 
     async def release_worker(self, worker: str, *, idempotency_key: str | None = None) -> replies.ReleasedWorker:
-        """A worker died: its leases end now, and its rows go out again."""
+        """A worker died: its leases end now as if their time was up, and its rows go out again."""
         path = route("workers", worker, "release")
         call = change("POST", path, idempotency_key, body=encode(requests.Empty()))
         return await self._answer(call, replies.ReleasedWorker)

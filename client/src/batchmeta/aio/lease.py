@@ -25,7 +25,9 @@ class AsyncLease:
 
     No exception: every row that is still held is accepted. LeaseLost means that none is, because the lease had ended
     before: others may have the rows, so what the body made of them must not count.
-    An exception, a cancellation included: the rows still held are released at once, for others, and it goes on.
+    An exception: the rows still held are released at once, for others, and it goes on. The release counts as one of
+    their `max_attempts`, because a sample may be what broke the body. It does not where the worker was told to stop:
+    a cancellation, KeyboardInterrupt, SystemExit.
     `ack` in the body settles rows before the end. A forked child that leaves the body settles nothing.
 
     The extensions run in the body's event loop: a body that computes for long without awaiting anything belongs into
@@ -69,11 +71,11 @@ class AsyncLease:
         accept: Iterable[int] | Literal["all"] | None = None,
         release: Iterable[int] | None = None,
         reject: Mapping[int, str] | None = None,
+        counts: bool = False,
     ) -> replies.Acked:
         """Settle rows now, as `client.ack` does; the end of the body settles the others. Raises LeaseLost."""
-        return await self._settle(
-            self._calls, accepted(accept), maybe(wholes, release, "release") or [], rejected(reject)
-        )
+        released = maybe(wholes, release, "release") or []
+        return await self._settle(self._calls, accepted(accept), released, rejected(reject), counts=counts)
 
     async def __aenter__(self) -> BatchMeta:
         if self._pid:
@@ -94,7 +96,8 @@ class AsyncLease:
             await self._settle_the_rest(lambda rows: self._settle(self._calls, rows, [], {}))
             return
         try:
-            await self._settle_the_rest(lambda rows: self._settle(self._hasty, None, rows, {}))
+            counts = isinstance(error, Exception)
+            await self._settle_the_rest(lambda rows: self._settle(self._hasty, None, rows, {}, counts=counts))
         except BatchmetaError as failed:
             error.add_note(f"batchmeta: claim {self._id} was not released, its lease runs out: {failed}")
 
@@ -104,9 +107,13 @@ class AsyncLease:
         accept: Iterable[int] | Literal["all"] | None,
         release: list[int],
         reject: dict[int, str],
+        *,
+        counts: bool = False,
     ) -> replies.Acked:
         taken = accept if accept is None or accept == "all" else list(accept)
-        acked = await calls.ack(self._id, self._token, accept=taken, release=release or None, reject=reject)
+        acked = await calls.ack(
+            self._id, self._token, accept=taken, release=release or None, reject=reject, counts=counts
+        )
         self._open = acked.open
         named = {*(taken if isinstance(taken, list) else ()), *release, *reject}
         self._unsettled = [] if taken == "all" or not named else [row for row in self._unsettled if row not in named]

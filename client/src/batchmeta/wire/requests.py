@@ -271,12 +271,16 @@ class Rejected(Request, frozen=True):
 
 
 class AckClaim(Request, frozen=True):
-    """What became of a claim's rows. Nothing named: all are accepted. `all`: those open and not named elsewhere."""
+    """What became of a claim's rows. Nothing named: all are accepted. `all`: those open and not named elsewhere.
+
+    A release takes back the attempt that the hand-out was, unless it `counts`.
+    """
 
     token: Token
     accept: Indexes | Literal["all"] | None = None
     release: Indexes | None = None
     reject: Annotated[list[Rejected], Meta(max_length=MAX_ROWS)] | None = None
+    counts: bool | None = None
 
 
 class ExtendClaim(Request, frozen=True):
