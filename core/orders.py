@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .arrays import Flags, Ints, grown
 from .pool import BLOCK, Pool
-from .where import Floats
+from .where import Numbers
 
 Values = npt.NDArray[Any]
 _FIRST = 64
@@ -145,14 +145,14 @@ class Ranked(Order):
 
 
 class Weighed(Order):
-    """Rows with a weight: `rows` are they, `weights` float64 [rows] by row number."""
+    """Rows with a weight: `rows` are they, `weights` by row number; complex128 once one came that is no float64."""
 
     __slots__ = ("rows", "weights")
 
     def __init__(self) -> None:
         super().__init__()
         self.rows = Pool()
-        self.weights: Floats = np.zeros(0)
+        self.weights: Numbers = np.zeros(0)
 
     def has(self, rows: Ints) -> Flags:
         return np.isin(rows, self.rows.has(rows), assume_unique=True)
@@ -161,7 +161,7 @@ class Weighed(Order):
         self.rows.discard(rows)
 
     def _put(self, rows: Ints, values: Values) -> None:
-        self.weights = reserved(self.weights, rows)
+        self.weights = reserved(self.weights.astype(np.result_type(self.weights, values), copy=False), rows)
         self.weights[rows] = values
         self.rows.add(rows)
 

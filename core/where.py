@@ -20,6 +20,8 @@ from .errors import Invalid
 Scalar = bool | int | float | str
 Operand = tuple[str, Scalar]
 Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.float64 | np.complex128]
+EXACT = 2.0**53  # below it a float64 is any integer
 
 MAX_CONDITIONS = 32
 MAX_PATH = 32
@@ -99,11 +101,24 @@ class Weight:
 
     def of(self, cells: Sequence[bytes]) -> Floats:
         """float64 [cells]: the number at the path, NaN where there is none."""
+        return np.asarray(self.exactly(cells).real)
+
+    def exactly(self, cells: Sequence[bytes]) -> Numbers:
+        """As `of`, with nothing lost: complex128 where an integer is no float64, which then is the real part, and what
+        it lacks the imaginary one. Rounding keeps the order and numpy sorts by both, so these sort as the numbers do.
+        """
         return _of_distinct(cells, self._numbers)
 
-    def _numbers(self, cells: Sequence[bytes]) -> Floats:
+    def _numbers(self, cells: Sequence[bytes]) -> Numbers:
         (values,) = _values(cells, [self.path])
-        return np.fromiter(map(_number, values), np.float64, len(cells))
+        numbers = np.fromiter(map(_number, values), np.float64, len(cells))
+        large = np.flatnonzero(np.abs(numbers) >= EXACT).tolist()
+        lacking = {at: lack for at in large if (lack := _lack(values[at], numbers[at]))}
+        if not lacking:
+            return numbers
+        exact = numbers.astype(np.complex128)
+        exact.imag[list(lacking)] = list(lacking.values())
+        return exact
 
 
 def where(conditions: Sequence[ConditionIn] | None, loc: str) -> Where | None:
@@ -216,6 +231,10 @@ def _at(value: object, path: Iterable[str]) -> object:
             return MISSING
         value = value[member]
     return value
+
+
+def _lack(value: object, number: float) -> int:
+    return value - int(number) if type(value) is int else 0
 
 
 def _number(found: object) -> float:

@@ -1,14 +1,18 @@
 """`token_budget`: a batch by what its rows weigh together, for micro-batches of about the same number of tokens."""
 
-from typing import Annotated
+from fractions import Fraction
+from itertools import accumulate
+from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Meta
 
 from ..arrays import Ints
 from ..orders import Weighed
 from ..partition import Partition
 from ..supply import Supply
+from ..where import EXACT, Numbers
 from .by_row import ByWeight
 
 
@@ -19,7 +23,7 @@ class TokenBudget(ByWeight, frozen=True):
     budget or `batch_size` is reached; `min_batch_size` is 1 where it is left out.
     """
 
-    budget: Annotated[float, Meta(gt=0)]
+    budget: Annotated[int, Meta(gt=0)] | Annotated[float, Meta(gt=0)]
 
     def order(self, partition: Partition, supply: Supply) -> Weighed:
         """Rows that have a weight."""
@@ -48,8 +52,17 @@ class TokenBudget(ByWeight, frozen=True):
         """Rows, and whether the budget is reached by them or would be passed by the next."""
         weighed = self.order(partition, supply)
         rows = weighed.rows.lowest(most)
-        sums = np.cumsum(weighed.weights[rows])
+        sums = _sums(weighed.weights[rows])
         beyond = np.flatnonzero(sums > self.budget)
         if len(beyond):
             return rows[: max(1, int(beyond[0]))], True
         return rows, len(rows) > 0 and bool(sums[-1] == self.budget)
+
+
+def _sums(weights: Numbers) -> npt.NDArray[Any]:
+    """[rows]: each weight and all before it; as fractions once a float64 might not hold an integer."""
+    sums = np.cumsum(weights)
+    if sums.dtype == np.float64 and np.abs(sums).max(initial=0.0) < EXACT:
+        return sums
+    exact = (Fraction(one.real) + Fraction(one.imag) for one in weights.tolist())
+    return np.array([*accumulate(exact)], object)

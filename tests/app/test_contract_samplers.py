@@ -47,6 +47,15 @@ def test_priority_takes_the_heaviest_and_a_new_weight_counts(api: Api) -> None:
     assert taken(api, 3, heavy) == ["k2", "k4", "k0"]
 
 
+def test_priority_tells_integers_apart_that_no_float_does(api: Api) -> None:
+    weighed(api, 2**53, 2**53 + 1, 2**64 - 2, 2**64 - 1)
+    heavy = {"name": "priority", "weight": "stat.len"}
+    assert taken(api, 1, heavy) == ["k3"]
+    weighed(api, -(2**63) + 1, -(2**63) + 2, 5, 2**53 + 3, 2.0**53)
+    api.produce(["x"], "n", custom_meta=[{"stat": {"len": 2**53 + 2}}])
+    assert [taken(api, 1, heavy) for _ in range(5)] == [["x"], ["k4"], ["k2"], ["k1"], ["k0"]]
+
+
 def test_random_is_the_same_for_the_same_seed_and_takes_each_row_once(api: Api) -> None:
     weighed(api, *range(64))
     orders = []

@@ -24,7 +24,8 @@ from core.selection import Selector
 from core.supply import Supply
 from tests.core.world import TENSOR, add, new_engine, write
 
-WEIGHTS = (None, "7", True, 0, 1, 2.5, 2.5, -1, 10)
+BIG = 2**53  # beyond it a float64 confuses integers
+WEIGHTS = (None, "7", True, 0, 1, 2.5, 2.5, -1, 10, BIG + 1, BIG, -BIG - 1, float(BIG))
 ROW = st.tuples(
     st.sampled_from(["a", "b", "c", None]),
     st.sampled_from(["idle", "ready", "ready", "consumed", "cleared"]),

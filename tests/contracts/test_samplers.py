@@ -1,6 +1,7 @@
 """Each sampler passes the suite; what is its own is tested beside it."""
 
 from collections import Counter
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from core.samplers import SAMPLERS, Sampler, sampler
 from core.samplers.random import _GAMMA, _mixed, place
 from tests.core.world import add, new_engine, write
 
-from .sampler_suite import ROWS, SamplerContract, State, build, each_state
+from .sampler_suite import BIG, ROWS, SamplerContract, State, build, each_state
 
 
 class TestSequential(SamplerContract):
@@ -116,6 +117,22 @@ class TestTokenBudget(SamplerContract):
         assert self.taken(state, 4) == within(weights_of(state), 3.5, 4)
 
 
+class TestTokenBudgetBeyondFloats(SamplerContract):
+    name: ClassVar[str] = "token_budget"
+    arguments: ClassVar[dict[str, Any]] = {"weight": ["n", "w"], "budget": BIG + 1}
+
+    @settings(max_examples=60, derandomize=True, deadline=None)
+    @given(ROWS)
+    def test_lowest_first_while_they_fit(self, rows: list[Any]) -> None:
+        state = build(rows)
+        assert self.taken(state, 4) == within(weights_of(state), BIG + 1, 4)
+
+    def test_the_budget_is_reached_by_integers_no_float_tells_apart(self) -> None:
+        for weights, enough in (([BIG, 1], 2), ([BIG, 2], 1), ([BIG + 1], 1), ([BIG], 4), ([BIG, 0.5], 4)):
+            state = build([(None, "ready", weight) for weight in weights])
+            assert self.sampler.enough(state.partition, state.supply, 4) == enough
+
+
 def weights_of(state: State) -> dict[int, float]:
     """By definition: the free rows that have a number, in index order."""
     numbers = {index: state.weights[index] for index in sorted(state.free)}
@@ -124,12 +141,12 @@ def weights_of(state: State) -> dict[int, float]:
 
 def within(weights: dict[int, float], budget: float, most: int) -> list[int]:
     taken: list[int] = []
-    spent = 0.0
+    spent = Fraction(0)
     for index, weight in list(weights.items())[:most]:
-        if taken and spent + weight > budget:
+        if taken and spent + Fraction(weight) > budget:
             break
         taken.append(index)
-        spent += weight
+        spent += Fraction(weight)
         if spent > budget:
             break
     return taken

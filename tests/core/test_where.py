@@ -132,3 +132,15 @@ def test_many_equal_cells_have_the_same_answer() -> None:
     cells = [b'{"n":8}', b'{"n":1}'] * 100 + [b'{"n":9}', b"{}"]
     assert newer.matches(cells).tolist() == [True, False] * 100 + [True, False]
     assert weight("n", "x").of(cells)[-3:-1].tolist() == [1.0, 9.0]
+
+
+def test_a_weight_says_what_its_float_lacks_and_sorts_as_the_numbers_do() -> None:
+    numbers = [2**53 + 1, 2**53, 2.0**53, -(2**53) - 1, 2**64 - 1, 2**64 - 2, 1.8e19, 0, -(2**63), 1 - 2**63, 0.5]
+    cells = [json.dumps({"w": number}).encode() for number in numbers]
+    exact = weight("w", "").exactly([*cells, b"{}"])
+    assert np.isnan(exact).tolist() == [False] * len(numbers) + [True]
+    order = np.lexsort((np.arange(len(numbers)), exact[:-1])).tolist()
+    assert order == sorted(range(len(numbers)), key=lambda at: (numbers[at], at))
+    order = np.lexsort((np.arange(len(numbers)), -exact[:-1])).tolist()
+    assert order == sorted(range(len(numbers)), key=lambda at: (-numbers[at], at))
+    assert weight("w", "").exactly(cells[7:8]).dtype == np.float64

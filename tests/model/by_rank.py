@@ -99,7 +99,7 @@ class SeqlenBalanced(ByRank):
         assert max(sizes) - min(sizes) <= (0 if is_even else 1)
         sums = [sum(self.weights(partition, share)) for share in shares]
         pieces = [sum(self.weights(partition, group)) for group in groups]
-        assert spread(sums) <= spread(dealt(pieces, self.ranks)) + 1e-9
+        assert spread(sums) <= spread(dealt(pieces, self.ranks)) + 1e-9 + 1e-15 * sum(map(abs, pieces))
 
     def weights(self, partition: Partition, indexes: Sequence[int]) -> list[float]:
         return [weight(partition.rows[index], self.path) or 0.0 for index in indexes]

@@ -52,10 +52,10 @@ def passes(row: Row, where: Sequence[Condition] | None) -> bool:
     return all(holds(row.custom, condition) for condition in where or ())
 
 
-def weight(row: Row, path: str) -> float | None:
+def weight(row: Row, path: str) -> int | float | None:
     """The number there, if there is one."""
     found = at(row.custom, path)
-    return float(found) if kind(found) == "number" and math.isfinite(found) else None
+    return found if kind(found) == "number" and math.isfinite(found) else None
 
 
 @dataclass
