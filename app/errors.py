@@ -34,21 +34,28 @@ class EdgeRefused(Exception):
 
 
 def problem(
-    code: str, detail: str, request_id: str, headers: Mapping[str, str] | None = None, **more: object
+    code: str,
+    detail: str,
+    request_id: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    is_final: bool = False,
+    **more: object,
 ) -> Response:
-    """The reply for one code. `more` are the optional members of Problem."""
+    """The reply for one code; `is_final`: not to be sent again. `more` are the optional members of Problem."""
     kind = PROBLEMS[code]
+    is_retryable = kind.retryable and not is_final
     body = Problem(
         type=f"urn:batchmeta:problem:{code}",
         title=kind.title,
         status=kind.status,
         detail=detail,
         code=code,
-        retryable=kind.retryable,
+        retryable=is_retryable,
         request_id=request_id,
         **more,  # type: ignore[arg-type]
     )
-    extra = {"Retry-After": RETRY_AFTER_S} if kind.retryable and kind.status in (429, 503) else {}
+    extra = {"Retry-After": RETRY_AFTER_S} if is_retryable and kind.status in (429, 503) else {}
     return Response(
         msgspec.json.encode(body), kind.status, {"Cache-Control": "no-store", **extra, **(headers or {})}, MEDIA_TYPE
     )
@@ -61,6 +68,7 @@ def refused(error: Refused, request_id: str) -> Response:
         error.code,
         error.detail,
         request_id,
+        is_final=error.is_final,
         errors=_errors(error.errors),
         global_indexes=list(error.global_indexes[:most]) or UNSET,
         keys=list(error.keys[:most]) or UNSET,

@@ -150,15 +150,25 @@ class Draft:
     def _create(self, count: int, keys: list[bytes] | None) -> None:
         if self.partition.is_sealed:
             raise PartitionSealed(keys=[msgspec.json.decode(key) for key in keys or ()])
-        most = self.partition.limits.max_samples
-        held = self.partition.rows.held_count
-        if most is not None and held + count > most:
-            raise TooManySamples(
-                f"partition {self.partition_id!r} holds {held} of at most {most} samples; "
-                f"this call would add {count}: delete some, or wait until they are"
-            )
+        self._check_fits(count)
         self.created = count
         self.events.append(Inserted(self.partition_id, self.engine.next_index, count, keys))
+
+    def _check_fits(self, count: int) -> None:
+        most = self.partition.limits.max_samples
+        held = self.partition.rows.held_count
+        if most is None or held + count <= most:
+            return
+        if count > most:
+            raise TooManySamples(
+                f"partition {self.partition_id!r} takes at most {most} samples and this call would add {count}, which "
+                f"never fits: send at most {most} in a call, or PATCH max_samples",
+                is_final=True,
+            )
+        raise TooManySamples(
+            f"partition {self.partition_id!r} holds {held} of at most {most} samples; "
+            f"this call would add {count}: delete some, or wait until they are"
+        )
 
     def require(self, revision: int) -> None:
         """No row has changed after `revision`. Raises PreconditionFailed, naming those that have."""

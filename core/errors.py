@@ -22,7 +22,7 @@ Location = tuple[str, str]
 
 
 class Refused(Exception):
-    """The call was refused."""
+    """The call was refused. `is_final`: the same call can never succeed, though others of its code may later."""
 
     code: ClassVar[str] = "invalid-request"
 
@@ -34,12 +34,14 @@ class Refused(Exception):
         global_indexes: Sequence[int] = (),
         keys: Sequence[str] = (),
         fields: Sequence[str] = (),
+        is_final: bool = False,
     ) -> None:
         self.detail = detail or (type(self).__doc__ or "")
         self.errors = errors
         self.global_indexes = global_indexes
         self.keys = keys
         self.fields = fields
+        self.is_final = is_final
         super().__init__(self.detail)
 
 
@@ -225,7 +227,10 @@ class TooMany(Refused):
 
 
 class TooManySamples(TooMany):
-    """The partition would hold more than its max_samples: delete some, or wait until they are."""
+    """The partition would hold more than its max_samples: delete some, or wait until they are.
+
+    Not retryable where the call alone has more than that: send fewer at a time.
+    """
 
     code = "too-many-samples"
 

@@ -180,3 +180,17 @@ def test_a_full_partition_turns_new_samples_away_for_now(api: Api) -> None:
     assert api.ok("GET", "")["num_samples"] == 2
     api.ok("POST", "samples/delete", {"keys": ["a"]})
     assert len(api.insert("c")) == 1
+
+
+@pytest.mark.parametrize("verb", ["samples", "production"])
+def test_more_new_samples_than_ever_fit_are_not_to_be_sent_again(api: Api, verb: str) -> None:
+    api.ok("PUT", "", {"max_samples": 2})
+    api.insert("a")
+    more = {} if verb == "samples" else {"create": True, "field_schema": {}}
+    for keys, is_retryable in ((["x", "y", "z"], False), (["a", "x", "y"], True)):
+        reply = api.send("POST", verb, {"keys": keys, **more})
+        problem = reply.json()
+        assert (reply.status_code, problem["code"], problem["retryable"]) == (429, "too-many-samples", is_retryable)
+        assert ("retry-after" in reply.headers) == is_retryable
+        assert ("never fits: send at most 2 in a call" in problem["detail"]) != is_retryable
+    assert api.ok("GET", "")["num_samples"] == 1

@@ -317,7 +317,7 @@ class IdempotencyMismatch(Problem):
 
 
 class TooManySamples(Problem):
-    """429: the partition is full (`max_samples`); retryable once samples are deleted."""
+    """429: the partition is full (`max_samples`); retryable once samples are deleted, or never if they are too many."""
 
     code = "too-many-samples"
 
