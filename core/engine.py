@@ -198,6 +198,8 @@ class Engine:
             self.history = event.history
         elif isinstance(event, Restored):
             restoring.take_over(self, event.image, self.revision)
+            if event.releases:
+                restoring.release_all(self)
 
     def _make(self, event: PartitionMade) -> None:
         partition = Partition(event.partition, event.created_at, self.revision, self.device)

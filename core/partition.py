@@ -254,7 +254,7 @@ class Partition:
         return leases
 
     def lose_all(self) -> list[Lease]:
-        """The partition is deleted: every lease ends."""
+        """Every lease ends."""
         return self.lose(list(self.leases.values()), None)
 
     def drop_supplies(self, field: str) -> None:

@@ -2,7 +2,7 @@
 
 Indexes, revisions (and the claim and clear ids that are made of them) and epochs that were given out are not given out
 again. Where the image is of a history that this one does not hold, what was given out since cannot be known: all three
-go on far beyond.
+go on far beyond. Leases and shares of samplers end: who had them is of a time that is over.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -33,3 +33,12 @@ def take_over(engine: "Engine", image: bytes, revision: int) -> None:
     for partition in engine.partitions.values():
         partition.revision = revision
         partition.past.start_over(revision)
+
+
+def release_all(engine: "Engine") -> None:
+    """Nothing is leased any more, and no share is set aside: those rows are free, and were handed out once less."""
+    for partition in engine.partitions.values():
+        partition.lose_all()
+        for task in partition.tasks.values():
+            task.release_all()
+    engine.leases.settle(list(engine.leases.open.values()))

@@ -67,6 +67,18 @@ class Memory:
             self.shares[number].is_broken = True
         return np.flatnonzero(np.isin(self.share_of, broken)) if broken else rows[:0]
 
+    def forget(self, rows: Ints) -> None:
+        """Keys that have one of these rows are new again; their shares are broken, for nobody to ask of."""
+        ends = [*sorted(kept.first for kept in self.allotments.values())[1:], len(self.shares) + 1]
+        touched = set(self.share_of[rows].tolist())
+        for (key, kept), end in zip(sorted(self.allotments.items(), key=_first), ends, strict=True):
+            numbers = range(kept.first, end)
+            if touched.isdisjoint(number for number in numbers if not self.shares[number].is_broken):
+                continue
+            del self.allotments[key]
+            self.shares.update({number: Share(rows[:0], is_broken=True) for number in numbers})
+            self.share_of[np.isin(self.share_of, numbers)] = 0
+
     def resize(self, rows: int) -> None:
         """Room for this many rows."""
         self.share_of = grown(self.share_of, rows, 0)
@@ -74,3 +86,7 @@ class Memory:
     def keep(self, rows: Ints, capacity: int) -> None:
         """Only these rows remain."""
         self.share_of = grown(self.share_of[rows], capacity, 0)
+
+
+def _first(item: tuple[str, Allotment]) -> int:
+    return item[1].first

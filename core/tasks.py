@@ -43,7 +43,8 @@ class Task:
     @property
     def has_history(self) -> bool:
         """There is something to forget: a live row was handed out with a lease, or a sampler remembers some."""
-        return self.memory is not None or (self.attempts is not None and bool(self.attempts.any()))
+        remembers = self.memory is not None and bool(self.memory.allotments)
+        return remembers or (self.attempts is not None and bool(self.attempts.any()))
 
     def attempts_of(self, rows: Ints) -> Ints:
         """How often each row was handed out with a lease."""
@@ -141,6 +142,17 @@ class Task:
         holders = np.unique(self.holder[rows])
         self.attempts[rows] = self.holder[rows] = 0
         return holders[holders > 0]
+
+    def release_all(self) -> None:
+        """Leased rows are free, those of shares too, and that they were handed out was no attempt."""
+        rows = np.flatnonzero(self.state == LEASED)
+        if self.attempts is not None and self.holder is not None:
+            self.attempts[self.holder > 0] -= 1
+            self.holder[:] = 0
+        if self.memory is not None:
+            self.memory.forget(rows)
+        self.state[rows] = FREE
+        self.leased = 0
 
     def reset(self) -> None:
         self.state[:] = FREE

@@ -32,7 +32,7 @@ _MADE = {
 async def create_checkpoint(call: Incoming, body: CreateCheckpoint) -> Reply:
     """Save the state under a name.
 
-    All of it as it is at one revision: partitions, tasks, consumption, leases, attempts, pending clears and the replies
+    All of it as it is at one revision: partitions, tasks, consumption, attempts, pending clears and the replies
     kept by key. Calls go on meanwhile; the reply comes once the file is on disk. A name is chosen once.
     """
     name = checked(body.name, "body.name")
@@ -84,10 +84,12 @@ async def restore_checkpoint(call: Incoming, body: RestoreCheckpoint) -> Reply:
     """Go back to a checkpoint.
 
     The state is what it was, and a new epoch begins: callers that send `X-Epoch` are refused with 409 `epoch-mismatch`
-    until they send the new one, and so are all calls that wait. Leases that were open then are open again, with their
-    full length. `revived` are samples that were cleared, clearing or revoked since, whose bytes may be gone:
-    `revived: "unproduced"` makes them as if none of their fields was ever produced. `burnt` are the indexes given out
-    since; they are never given out again.
+    until they send the new one, and so are all calls that wait. Leases that were open then are released, and shares of
+    samplers too: their workers are gone, so their samples wait for anyone, and the hand-out is no attempt.
+
+    `revived` are samples that were cleared, clearing or revoked since, whose bytes may be gone: `revived: "unproduced"`
+    makes them as if none of their fields was ever produced. `burnt` are the indexes given out since; they are never
+    given out again.
     """
     known = await call.kept()
     if known is not None:

@@ -1,7 +1,7 @@
 """Checkpoints: the state to go back to, and going back.
 
-What is restored is partitions with all they hold, tasks, leases (each with its full length again), clears and kept
-replies. Indexes, revision and epoch go on (core/restoring.py).
+What is restored is partitions with all they hold, tasks, closed claims, clears and kept replies. Leases are released.
+Indexes, revision and epoch go on (core/restoring.py).
 """
 
 from collections.abc import Mapping
@@ -66,7 +66,7 @@ def restore(engine: Engine, saved: Saved, unproduced: bool) -> Went:
     """Go back. `unproduced`: what the revived rows had is not ready, so that it is produced again."""
     jump = beyond(engine.history, saved.history)
     before = engine.partitions
-    engine.commit(Restored("", saved.image), revision=max(engine.revision + 1, saved.revision + jump))
+    engine.commit(Restored("", saved.image, releases=True), revision=max(engine.revision + 1, saved.revision + jump))
     since = saved.revision
     found = {} if jump else {name: _revived(before, one, since) for name, one in engine.partitions.items()}
     if unproduced:

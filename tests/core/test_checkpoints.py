@@ -1,5 +1,6 @@
 """Going back to an image: all that was, but no index, revision or epoch a second time; what may be gone is told."""
 
+import itertools
 from typing import Any
 
 import msgspec
@@ -9,19 +10,21 @@ import pytest
 from core.batch import View
 from core.engine import Engine
 from core.errors import CheckpointCorrupt, Compacted, EpochMismatch, LeaseLost
+from core.events import Restored
 from core.executor import Terms
 from core.image import image
 from core.operations.changes import Asked, list_changes
 from core.operations.checkpoints import Saved, Went, begin_history, image_of, looked_through, restore
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.clears import Wanted as Clearing
-from core.operations.clears import plan_clear
+from core.operations.clears import abort_clear, plan_clear
+from core.operations.consumption import Counts, counts_of, reset_consumption
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack
 from core.operations.partitions import await_partition, delete_partition, get_partition
 from core.operations.revoke import revoke
 from core.restoring import JUMP
-from core.samplers import Sequential
+from core.samplers import Sequential, sampler
 from core.selection import Selector
 from tests.core.running import Running, running
 from tests.core.world import Book, add, add_keys, look, new_engine, write
@@ -58,11 +61,11 @@ def test_all_is_as_it_was_and_no_number_comes_again() -> None:
     take(engine, 2)
     lease = take(engine, 2, lease_s=60.0).lease
     assert lease is not None
+    ack(engine, lease.claim_id, Ack(lease.token, None, [], []))
     plan_clear(engine, P, Clearing(Selector(keys=["h"])))
     saved = saved_of(engine)
     before, revision = without_time(engine), engine.revision
     add_keys(engine, "other", ["a", "b"])
-    ack(engine, lease.claim_id, Ack(lease.token, None, [], []))
     take(engine, 1)
     add_keys(engine, P, ["z"])
     last, index = engine.revision, engine.next_index
@@ -73,6 +76,84 @@ def test_all_is_as_it_was_and_no_number_comes_again() -> None:
     assert (engine.revision, engine.next_index) == (last + 1, index)
     assert engine.revision_of(P) == last + 1 > revision
     assert add(engine, P, 1) == [index]
+    assert ack(engine, lease.claim_id, Ack(lease.token, None, [], [])).accepted == 2
+
+
+def test_what_was_leased_waits_for_anyone_and_was_not_handed_out() -> None:
+    engine, book = filled(), Book()
+    first, second = take(engine, 3, lease_s=86_400.0).lease, take(engine, 1, lease_s=86_400.0).lease
+    assert first is not None
+    assert second is not None
+    ack(engine, first.claim_id, Ack(first.token, [0], [], []))
+    clear = plan_clear(engine, P, Clearing(Selector(keys=["c"]))).clear.clear_id
+    book.take(engine)
+    saved = saved_of(engine)
+    ack(engine, second.claim_id, Ack(second.token, None, [], []))
+    restore(engine, saved, unproduced=False)
+    assert counts_of(engine.partitions[P], "t") == Counts(1, 0, 0, 7, False)
+    book.take(engine)
+    for one in (engine, book.replayed()):
+        assert (one.leases.open, one.leases.due()) == ({}, None)
+        for lease, lost in ((first, [1, 2]), (second, [3])):
+            with pytest.raises(LeaseLost) as refused:
+                ack(one, lease.claim_id, Ack(lease.token, None, [], []))
+            assert refused.value.global_indexes == lost
+        again = take(one, 2, lease_s=1.0).lease
+        assert again is not None
+        assert (again.indexes.tolist(), again.attempts.tolist()) == ([1, 3], [1, 1])
+        abort_clear(one, clear)
+        back = take(one, 1, lease_s=1.0).lease
+        assert back is not None
+        assert (back.indexes.tolist(), back.attempts.tolist()) == ([2], [1])
+
+
+def share(engine: Engine, name: str, rank: int, batch: int, lease_s: float | None = 60.0) -> Claimed:
+    """Two rows of a sampler with memory."""
+    split = {"dp_size": 2, "weight": "w"} if name == "seqlen_balanced" else {}
+    chosen = sampler(name, {"dp_rank": rank, "batch_index": batch, **split})
+    answer = claim_now(engine, P, Wanted("t", ("x",), 2, 2, 0.0, chosen, View(), lease_s))
+    assert isinstance(answer, Claimed)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        *itertools.product(["rank_aware", "seqlen_balanced"], ["leased", "released", "accepted in part"]),
+        ("seqlen_balanced", "not fetched"),
+    ],
+)
+def test_shares_are_released_too_and_their_batch_is_new(name: str, how: str) -> None:
+    engine = new_engine()
+    write(engine, P, add(engine, P, 12, custom_meta=[b'{"w":1}'] * 12), ["x"])
+    done = [share(engine, name, rank, 0) for rank in (0, 1)]
+    for one in done:
+        assert one.lease is not None
+        ack(engine, one.claim_id, Ack(one.lease.token, None, [], []))
+    held = share(engine, name, 0, 1, None if how == "not fetched" else 60.0)
+    rows = held.batch.global_indexes.tolist()
+    if held.lease is not None and how != "leased":
+        accepted = rows[:1] if how == "accepted in part" else []
+        ack(engine, held.claim_id, Ack(held.lease.token, accepted, rows[1:], []))
+    consumed = counts_of(engine.partitions[P], "t").consumed
+    restore(engine, saved_of(engine), unproduced=False)
+    assert counts_of(engine.partitions[P], "t") == Counts(consumed, 0, 0, 12, False)
+    assert share(engine, name, 0, 0).claim_id == done[0].claim_id, "a batch that was accepted is told again"
+    assert share(engine, name, 0, 1).claim_id != held.claim_id
+    rest = Wanted("t", ("x",), 12, 1, 0.0, Sequential(), View())
+    taken = claim_now(engine, P, rest)
+    assert isinstance(taken, Claimed)
+    assert len(taken.batch.global_indexes) == 12 - consumed - {"rank_aware": 2, "seqlen_balanced": 4}[name]
+    assert reset_consumption(engine, P, "t")[0] == 12
+    assert len(take(engine, 12).batch.global_indexes) == 12
+
+
+def test_a_restore_of_an_older_journal_keeps_its_leases() -> None:
+    engine = filled()
+    lease = take(engine, 2, lease_s=60.0).lease
+    assert lease is not None
+    old = msgspec.msgpack.encode(["Restored", "", saved_of(engine).image])
+    engine.commit(msgspec.msgpack.decode(old, type=Restored))
     assert ack(engine, lease.claim_id, Ack(lease.token, None, [], [])).accepted == 2
 
 

@@ -192,6 +192,13 @@ class Audit:
         if event.number not in self.leases:
             raise Broken(f"claim {event.number} is extended, but it has ended")
 
+    def restored(self) -> None:
+        """These are the books of a moment that was gone back to: nothing is leased or set aside any more."""
+        self._end(self.leases.values())
+        for book in self.books.values():
+            for task in book.tasks.values():
+                task.release_all(book.clearing)
+
     def reset(self, event: Reset) -> None:
         book = self.book(event.partition)
         book.tasks.pop(event.task, None)

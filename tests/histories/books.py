@@ -70,6 +70,14 @@ class Task:
                 self.move(index, LEASED, WAITING, int(index not in clearing))
             del self.share_of[index]
 
+    def release_all(self, clearing: set[int]) -> None:
+        """What is leased is free; keys are known no more."""
+        for index in [index for index, state in self.state.items() if state == LEASED]:
+            self.move(index, LEASED, WAITING, int(index not in clearing))
+        self.holder.clear()
+        self.share_of.clear()
+        self.keys.clear()
+
     def move(self, index: int, before: str, after: str, step: int = 1) -> None:
         """`step` 0: the sample is clearing, and in no sum."""
         found = self.state.get(index, "gone")

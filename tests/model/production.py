@@ -35,6 +35,7 @@ class Model(WithClears):
         """The state is what it was at `revision`. Indexes of rows whose bytes may be gone."""
         before, self.state = self.state, copy.deepcopy(state)
         self.state.next_index = before.next_index
+        self.state.release_all()
         self.revision += 1
         revived: list[Row] = []
         for name, partition in self.state.partitions.items():

@@ -71,6 +71,7 @@ class Restoring(Machine):
     def _begin_books_anew(self, audit: Audit) -> None:
         """As they were; but what was given out once is used up."""
         before, self.audit = self.audit, copy.deepcopy(audit)
+        self.audit.restored()
         self.audit.used |= before.used
         self.audit.next_index = before.next_index
         went, *rest = self.service.changes()

@@ -60,6 +60,16 @@ class State:
                 lease.fates.update(dict.fromkeys(gone, LOST))
             self.close(held)
 
+    def release_all(self) -> None:
+        """Nothing is leased or set aside any more, and what was leased was handed out once less."""
+        for lease in list(self.leases.values()):
+            for index in lease.open:
+                self.partitions[lease.partition].tasks[lease.task].take_back(index)
+            self.lose(lease.partition, [lease.task])
+        for partition in self.partitions.values():
+            for task in partition.tasks.values():
+                task.release_all(partition.rows.keys() | partition.clearing.keys())
+
     def end(self, clear: Clear, state: str) -> None:
         """It is committed or aborted."""
         clear.state = state

@@ -47,6 +47,14 @@ class Task:
         if not self.attempts[index]:
             del self.attempts[index]
 
+    def release_all(self, there: set[int]) -> None:
+        """Of a key that has a row of which nothing has become, nothing is known any more."""
+        free = {*self.leased, *self.held} & there
+        for key, kept in list(self.memory.items()):
+            if any(not share.is_broken and free & set(share.indexes) for share in kept.shares):
+                del self.memory[key]
+        self.leased.clear()
+
     def forget(self, index: int) -> None:
         """The row is gone; that it was consumed still counts; its share is broken if nothing had become of it."""
         if index not in self.consumed and index not in self.dead:
