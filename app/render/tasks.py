@@ -72,6 +72,7 @@ def claim(result: Answer) -> Reply:
             wanted=result.wanted,
             done=result.done,
             blocking=[_blocking(reason) for reason in result.blocking],
+            stranded=result.stranded or UNSET,
         ),
         keep=False,
         apart=None if result.batch is None else result.batch.backend_meta,

@@ -57,6 +57,10 @@ async def claim(call: Incoming, body: Claim) -> Reply:
     of `wanted`, whether the task is `done`, and what is `blocking`. With `wait_s` the call waits, woken by the write
     that completes the batch; at the deadline it takes at least `min_batch_size`. A client that leaves takes nothing.
 
+    Of a sealed partition the last samples go out however few they are. Where samples are left that this `sampler` and
+    `where` could never hand out (of incomplete groups, without a weight, filtered), the answer is `done: true` at once,
+    with their number as `stranded`.
+
     With `ack: explicit` the rows are leased for `lease_s` (600) seconds instead: accept, release or reject them with
     the `token`, see *Ack*. What is not accepted in time goes out again; after `max_attempts` hand-outs it is dead.
 

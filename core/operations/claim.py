@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ..arrays import Ints, pack
 from ..batch import Batch, View, describe
 from ..blocking import explain
+from ..ending import is_last, stranded
 from ..engine import Engine
 from ..errors import Invalid
 from ..events import Consumed, Leased, Terms
@@ -78,7 +79,10 @@ class Claimed(Answer):
 
 @dataclass(frozen=True, slots=True)
 class NotClaimed(Answer):
-    """Not enough: what is `ready` before groups, what was `wanted`, whether the task is `done`, what is in the way."""
+    """Not enough: what is `ready` before groups, what was `wanted`, whether the task is `done`, what is in the way.
+
+    `stranded`: rows that are left, and that this claim could never get; then it is done too.
+    """
 
     partition_id: str
     revision: int
@@ -88,6 +92,7 @@ class NotClaimed(Answer):
     wanted: int
     done: bool
     blocking: list[Blocking]
+    stranded: int = 0
 
 
 def claim(engine: Engine, partition_id: str, wanted: Wanted) -> Answer | Parked[Answer]:
@@ -98,14 +103,15 @@ def claim(engine: Engine, partition_id: str, wanted: Wanted) -> Answer | Parked[
 def claim_now(engine: Engine, partition_id: str, wanted: Wanted) -> Answer:
     """Take what there is, if it is enough. Raises PartitionCleared."""
     enough = min(wanted.least * wanted.batches, _enough(engine, partition_id, wanted))
-    return _hand_out(engine, partition_id, wanted, enough) or _refuse(engine, partition_id, wanted)
+    return _hand_out_last(engine, partition_id, wanted, enough) or _refuse(engine, partition_id, wanted)
 
 
 def _claim_until(engine: Engine, partition_id: str, wanted: Wanted, deadline: float) -> Answer | Parked[Answer]:
-    claimed = _hand_out(engine, partition_id, wanted, _enough(engine, partition_id, wanted))
+    claimed = _hand_out_last(engine, partition_id, wanted, _enough(engine, partition_id, wanted))
     if claimed is not None:
         return claimed
-    if _is_done(engine.find(partition_id), wanted):
+    partition = engine.find(partition_id)
+    if _is_done(partition, wanted) or stranded(partition, wanted.task, wanted.fields):
         return _refuse(engine, partition_id, wanted)
 
     def retry(is_last: bool) -> Answer | Parked[Answer]:
@@ -122,18 +128,9 @@ def _enough(engine: Engine, partition_id: str, wanted: Wanted) -> int:
     supply = _supply(partition, wanted)
     if partition is None or supply is None:
         return most
-    is_last = partition.is_sealed and 0 < supply.ready.count == _open_rows(partition, supply, wanted.task)
-    if is_last and (supply.ready.count < most or isinstance(wanted.sampler, ByRank)):
+    if isinstance(wanted.sampler, ByRank) and is_last(partition, supply, wanted.task):
         return 1  # a split takes what it can get of them
     return wanted.sampler.enough(partition, supply, most)
-
-
-def _open_rows(partition: Partition, supply: Supply, name: str) -> int:
-    """Live rows that pass `where` and are neither consumed, leased nor dead."""
-    if supply.sieve is not None:
-        return supply.sieve.open.count
-    task = partition.tasks.get(name)
-    return partition.rows.live_count - (task.settled + task.leased if task else 0)
 
 
 def _is_done(partition: Partition | None, wanted: Wanted) -> bool:
@@ -152,6 +149,15 @@ def _take(partition: Partition, supply: Supply | None, wanted: Wanted, enough: i
         return None
     rows = wanted.sampler.take(partition, supply, wanted.most * wanted.batches)
     return rows if len(rows) >= enough else None
+
+
+def _hand_out_last(engine: Engine, partition_id: str, wanted: Wanted, enough: int) -> Claimed | None:
+    """At least `enough` rows; whatever there is where no more is to come."""
+    claimed = _hand_out(engine, partition_id, wanted, enough)
+    partition = engine.find(partition_id)
+    if claimed is not None or partition is None or not is_last(partition, _supply(partition, wanted), wanted.task):
+        return claimed
+    return _hand_out(engine, partition_id, wanted, 1)
 
 
 def _hand_out(engine: Engine, partition_id: str, wanted: Wanted, enough: int) -> Claimed | None:
@@ -204,8 +210,9 @@ def _refuse(engine: Engine, partition_id: str, wanted: Wanted) -> NotClaimed:
     nothing = partition.rows.global_index[:0]
     batch = describe(partition, nothing, nothing, wanted.view)
     ready, most = _ready(partition, wanted), wanted.most * wanted.batches
-    done = _is_done(partition, wanted)
-    return NotClaimed(partition_id, partition.revision, batch, wanted.fields, ready, most, done, blocking)
+    left = stranded(partition, wanted.task, wanted.fields)
+    done = _is_done(partition, wanted) or left > 0
+    return NotClaimed(partition_id, partition.revision, batch, wanted.fields, ready, most, done, blocking, left)
 
 
 def _ready(partition: Partition, wanted: Wanted) -> int:
@@ -243,7 +250,7 @@ def explain_claim(engine: Engine, partition_id: str, wanted: Wanted) -> Explaine
 
 
 def _ripeness(engine: Engine, partition_id: str, wanted: Wanted) -> Callable[[], bool]:
-    """Deleted, done, or as much on offer as was asked for. An operator's sampler is asked by the retry alone."""
+    """Deleted, done, or as much on offer as can be had. An operator's sampler is asked by the retry alone."""
     if isinstance(wanted.sampler, Own):
         return lambda: True
 
@@ -251,7 +258,8 @@ def _ripeness(engine: Engine, partition_id: str, wanted: Wanted) -> Callable[[],
         partition = engine.partitions.get(partition_id)
         if partition is None:
             return partition_id in engine.deleted
-        return _is_on_offer(engine, partition, wanted) or _is_done(partition, wanted)
+        is_over = _is_done(partition, wanted) or stranded(partition, wanted.task, wanted.fields) > 0
+        return is_over or _is_on_offer(engine, partition, wanted)
 
     return is_ripe
 
@@ -261,4 +269,6 @@ def _is_on_offer(engine: Engine, partition: Partition, wanted: Wanted) -> bool:
         return _asked(partition, wanted, wanted.sampler).is_answered()
     supply = _supply(partition, wanted)
     enough = _enough(engine, partition.partition_id, wanted)
+    if is_last(partition, supply, wanted.task):
+        enough = 1
     return supply is not None and wanted.sampler.offers(partition, supply) >= enough

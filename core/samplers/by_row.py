@@ -9,7 +9,7 @@ from ..arrays import Ints
 from ..orders import Order
 from ..partition import Partition
 from ..supply import Supply
-from ..where import Numbers, Weight, weight
+from ..where import Floats, Numbers, Weight, weight
 from .contract import Blocking
 
 EXAMPLES = 10
@@ -57,7 +57,11 @@ class ByWeight(ByRow, frozen=True):
         """The path, checked. Raises Invalid."""
         return weight(self.weight, "body.sampler.weight")
 
-    def weights(self, partition: Partition, rows: Ints) -> Numbers:
+    def weights(self, partition: Partition, rows: Ints) -> Floats:
+        """float64 [rows]: NaN where there is no number."""
+        return self.by.of(partition.custom_meta_of(rows))
+
+    def exact_weights(self, partition: Partition, rows: Ints) -> Numbers:
         """[rows], with nothing lost (see Weight.exactly): NaN where there is no number."""
         return self.by.exactly(partition.custom_meta_of(rows))
 

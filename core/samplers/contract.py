@@ -22,7 +22,9 @@ class Blocking:
 class Sampler(Protocol):
     """1. Only rows of the supply, none twice, never more than asked. 2. Same supply and arguments, same rows.
     3. `offers` costs no more than the rows that changed since it was last asked, and is never less than `take` could
-    give. `core.samplers.by_row` has the answers that most samplers share.
+    give. 4. Where it has rows it hands some out once it is asked for one: in a sealed partition in which all that is
+    left is ready, a claim that gets none is told that it is done. `core.samplers.by_row` has the answers that most
+    samplers share.
     """
 
     @property

@@ -5,10 +5,11 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta, Struct
 
-from ..arrays import Ints
+from ..arrays import Flags, Ints
 from ..errors import Invalid
 from ..partition import Partition
 from ..supply import GroupBy, GroupIndex, Supply
+from .by_row import EXAMPLES
 from .contract import Blocking
 
 
@@ -50,34 +51,45 @@ class GrpoGroup(Struct, frozen=True, forbid_unknown_fields=True):
         return self._index(partition, supply).take(most // self.n_samples_per_prompt)
 
     def blocking(self, partition: Partition, supply: Supply | None) -> list[Blocking]:
-        """Groups with too few or too many live rows."""
+        """Groups with too few or too many live rows; rows without a group are of none that is whole."""
         if self.group_by == "position":
-            return self._open_window(partition)
+            return self._open_windows(partition)
         sizes = partition.groups.size[: partition.groups.count]
         sizes = np.where(np.arange(len(sizes)) > 0, sizes, 0)
         small = np.flatnonzero((sizes > 0) & (sizes < self.n_samples_per_prompt))
         large = np.flatnonzero(sizes > self.n_samples_per_prompt)
-        found = [("group-incomplete", small), ("group-oversized", large)]
-        return [_blocking(partition, reason, numbers) for reason, numbers in found if len(numbers)]
+        alone = _live(partition, partition.groups.number[: partition.rows.n] == 0)
+        found = [("group-incomplete", small, alone), ("group-oversized", large, alone[:0])]
+        return [_blocking(partition, *one) for one in found if len(one[1]) or len(one[2])]
 
-    def _open_window(self, partition: Partition) -> list[Blocking]:
-        """The last window, while rows of it are still to be inserted."""
-        here = partition.rows.positions % self.n_samples_per_prompt
-        if not here:
-            return []
-        first = partition.rows.positions - here
-        known = partition.rows.position[: partition.rows.n]
-        rows = np.flatnonzero((known >= first) & (partition.rows.live[: partition.rows.n] == 1))
-        return [Blocking("group-incomplete", len(rows), tuple(partition.rows.global_index[rows[:10]].tolist()))]
+    def _open_windows(self, partition: Partition) -> list[Blocking]:
+        """Windows that lack a row, still to be inserted or gone for good, and those of two group ids."""
+        n, rows = self.n_samples_per_prompt, _live(partition)
+        windows = partition.rows.position[rows] // n
+        first, place, counts = np.unique(windows, return_inverse=True, return_counts=True)
+        numbers = partition.groups.number[rows]
+        highest = np.zeros(len(first), numbers.dtype)
+        np.maximum.at(highest, place, numbers)
+        is_mixed = np.zeros(len(first), np.bool_)
+        is_mixed[place[(numbers > 0) & (numbers != highest[place])]] = True
+        rows = rows[((counts < n) | is_mixed)[place]]
+        examples = tuple(partition.rows.global_index[rows[:EXAMPLES]].tolist())
+        return [Blocking("group-incomplete", len(rows), examples)] if len(rows) else []
 
 
-def _blocking(partition: Partition, reason: str, numbers: Ints) -> Blocking:
+def _live(partition: Partition, among: Flags | None = None) -> Ints:
+    is_live = partition.rows.live[: partition.rows.n] == 1
+    return np.flatnonzero(is_live if among is None else is_live & among)
+
+
+def _blocking(partition: Partition, reason: str, numbers: Ints, alone: Ints) -> Blocking:
+    """`numbers` of groups, and rows that are in none."""
     groups = partition.groups
-    examples: Ints = np.flatnonzero(np.isin(groups.number[: partition.rows.n], numbers[:10]))
-    examples = examples[partition.rows.live[examples] == 1][:10]
+    members = _live(partition, np.isin(groups.number[: partition.rows.n], numbers[:EXAMPLES]))
+    examples = np.sort(np.concatenate([members[:EXAMPLES], alone[:EXAMPLES]]))[:EXAMPLES]
     return Blocking(
         reason,
-        int(groups.size[numbers].sum()),
+        int(groups.size[numbers].sum()) + len(alone),
         tuple(partition.rows.global_index[examples].tolist()),
-        group_ids=tuple(groups.ids[numbers[:10]].tolist()),
+        group_ids=tuple(groups.ids[numbers[:EXAMPLES]].tolist()),
     )

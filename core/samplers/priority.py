@@ -16,7 +16,7 @@ class Priority(ByWeight, frozen=True):
     def order(self, partition: Partition, supply: Supply) -> Ranked:
         """By falling weight."""
         ranked = supply.order(Ranked, self.by)
-        ranked.refresh(supply.ready, lambda rows: -self.weights(partition, rows))
+        ranked.refresh(supply.ready, lambda rows: -self.exact_weights(partition, rows))
         return ranked
 
     def offers(self, partition: Partition, supply: Supply) -> int:

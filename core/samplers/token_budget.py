@@ -28,7 +28,7 @@ class TokenBudget(ByWeight, frozen=True):
     def order(self, partition: Partition, supply: Supply) -> Weighed:
         """Rows that have a weight."""
         weighed = supply.order(Weighed, self.by)
-        weighed.refresh(supply.ready, lambda rows: self.weights(partition, rows))
+        weighed.refresh(supply.ready, lambda rows: self.exact_weights(partition, rows))
         return weighed
 
     def least(self, batch_size: int) -> int:

@@ -12,9 +12,10 @@ from core.supply import Supply
 
 
 class Every(ByRow, frozen=True):
-    """Every n-th ready row; `breaks` says how it fails, if at all."""
+    """Every n-th ready row; `breaks` says how it fails, if at all. `keeps`: so many rows never go out."""
 
     n: int = 2
+    keeps: int = 0
     breaks: Literal["raises", "twice", "not-there", "too-many", "no-ints", "offers"] | None = None
 
     def offers(self, partition: Partition, supply: Supply) -> int:
@@ -23,7 +24,9 @@ class Every(ByRow, frozen=True):
         return supply.ready.count
 
     def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
-        rows = supply.ready.all()[:: self.n][:most]
+        rows = supply.ready.all()[self.keeps :: self.n][:most]
+        if not len(rows):
+            return rows
         wrong = {
             "twice": rows[[0, 0]], "not-there": np.array([10**9]), "too-many": np.tile(rows, most + 1),
             "no-ints": rows.astype(np.float64),

@@ -69,7 +69,7 @@ def test_only_whole_groups_are_last_rows(api: Api) -> None:
     pairs = {"sampler": {"name": "grpo_group", "n_samples_per_prompt": 2}}
     assert api.claim("n", size=8, **pairs).json()["batch"]["keys"] == ["a", "b"]
     left = api.claim("n", size=8, **pairs).json()
-    assert (left["claim"], left["done"], left["ready"]) == (None, False, 1)
+    assert (left["claim"], left["done"], left["stranded"], left["ready"]) == (None, True, 1, 1)
 
 
 @pytest.mark.asyncio

@@ -54,6 +54,15 @@ def test_its_arguments_are_checked_by_its_members(own: Api) -> None:
     refused(own.claim("n", sampler={"name": f"{MODULE}:Every"}), 422, "invalid-request", "no sampler", "every")
 
 
+def test_what_it_never_gives_of_a_sealed_partition_ends_its_callers(own: Api) -> None:
+    own.produce(list("abcd"), "n")
+    own.ok("POST", "seal")
+    assert own.claim("n", size=8, wait_s=60, **every(keeps=2)).json()["batch"]["keys"] == ["c"]
+    assert own.claim("n", size=8, wait_s=60, **every(keeps=2)).json()["batch"]["keys"] == ["d"]
+    body = own.claim("n", size=8, wait_s=60, **every(keeps=2)).json()
+    assert (body["claim"], body["done"], body["stranded"]) == (None, True, 2)
+
+
 @pytest.mark.parametrize("breaks", ["raises", "twice", "not-there", "too-many", "no-ints", "offers"])
 def test_one_that_breaks_its_contract_is_an_error_for_its_caller_alone(own: Api, breaks: str) -> None:
     own.produce(list("abc"), "n")

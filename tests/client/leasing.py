@@ -24,9 +24,10 @@ def leased(*rows: int, number: int = 1) -> httpx.Response:
     return ok({"partition_id": "p", "revision": 8, "claim": info, "batch": batch(list(rows))}, 201)
 
 
-def nothing(done: bool = False) -> httpx.Response:
-    """No claim this time."""
-    more = {"ready": 0, "wanted": 1, "done": done, "blocking": []}
+def nothing(done: bool = False, stranded: int = 0, **blocking: int) -> httpx.Response:
+    """No claim this time; `stranded`: the service says that so many rows are left for ever, and why."""
+    reasons = [{"reason": reason, "count": count, "global_indexes": []} for reason, count in blocking.items()]
+    more = {"ready": 0, "wanted": 1, "done": done, "blocking": reasons} | ({"stranded": stranded} if stranded else {})
     return ok({"partition_id": "p", "revision": 8, "claim": None, "batch": batch([]), **more})
 
 

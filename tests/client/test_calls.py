@@ -290,6 +290,9 @@ async def test_a_claim_is_true_when_a_batch_was_handed_out() -> None:
     assert not none
     assert (none.claim_id, none.batch.size, none.ready, none.wanted, none.done) == (None, 0, 1, 2, False)
     assert [(each.reason, each.field) for each in none.blocking] == [("not-produced", "x")]
+    assert none.stranded == 0
+    done = await client(Scripted(ok({**NONE_CLAIMED, "done": True, "stranded": 3}))).claim("p", "t", ["x"], 2)
+    assert (done.done, done.stranded) == (True, 3)
 
 
 @pytest.mark.asyncio

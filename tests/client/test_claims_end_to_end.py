@@ -10,7 +10,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from batchmeta import AsyncClient, Client, Lease, Retries
+from batchmeta import AsyncClient, Client, Lease, Retries, StrandedWarning
 from tests.conftest import DEADLINE_S, ServerProcess
 
 OBJECT = {"kind": "object"}
@@ -114,6 +114,25 @@ def test_the_blocking_loop_accepts_releases_and_ends(server_url: str, name: str)
         assert seen == rows
         counts = client.consumption(name, "t", counts_only=True)
         assert (counts.consumed, counts.dead, counts.done) == (6, 2, True)
+
+
+def accepted(lease: Lease) -> list[str | None]:
+    with lease as batch:
+        return batch.keys.to_list()
+
+
+def test_a_loop_ends_with_what_it_can_never_get(server_url: str, name: str) -> None:
+    with Client(server_url) as client:
+        keys = [f"k{i}" for i in range(7)]
+        client.produce(name, {"x": OBJECT}, keys=keys, create=True, group_ids=["a"] * 2 + ["b"] * 3 + [None] * 2)
+        client.seal(name)
+        claims = client.claims(name, "t", ["x"], 4, sampler={"name": "grpo_group", "n_samples_per_prompt": 2})
+        reasons = "5 samples are left .*group-incomplete: 2, group-oversized: 3"
+        with pytest.warns(StrandedWarning, match=reasons) as told:
+            seen = [accepted(lease) for lease in claims]
+        assert (seen, claims.stranded) == ([keys[:2]], 5)
+        assert [warning.filename for warning in told] == [__file__]
+        assert not client.consumption(name, "t", counts_only=True).done
 
 
 def interrupted(client: Client, name: str) -> None:

@@ -7,7 +7,16 @@ from typing import Any
 import httpx
 import pytest
 
-from batchmeta import AsyncClaims, AsyncClient, ClaimNotFound, Client, ConnectionLost, LeaseLost, Overloaded
+from batchmeta import (
+    AsyncClaims,
+    AsyncClient,
+    ClaimNotFound,
+    Client,
+    ConnectionLost,
+    LeaseLost,
+    Overloaded,
+    StrandedWarning,
+)
 from tests.client.leasing import LEASE_S, ROWS, Leasing, Naps, leased, lost, nothing
 from tests.client.service import problem
 
@@ -58,6 +67,31 @@ async def test_a_body_that_fails_releases_its_rows_and_only_its_own_failure_coun
     assert raised.value is error
     assert service.bodies("ack") == [{"release": ROWS, **counts}]
     assert [verb for verb, _ in service.said] == ["claims", "ack"]
+
+
+@pytest.mark.asyncio
+async def test_rows_that_the_loop_can_never_get_end_it_and_are_told_once() -> None:
+    service = Leasing(leased(*ROWS))
+    service.claims[-1] = nothing(done=True, stranded=3, filtered=2, exhausted=1)
+    claims = loop(Naps().client(service))
+
+    async def bodies() -> None:
+        async for lease in claims:
+            async with lease:
+                assert claims.stranded == 0
+
+    with pytest.warns(StrandedWarning, match=r"'p' ended, and 3 samples .* \(filtered: 2, exhausted: 1\)") as told:
+        await bodies()
+    assert claims.stranded == 3
+    assert [warning.filename for warning in told] == [__file__]
+    assert [lease async for lease in claims] == []
+
+
+@pytest.mark.asyncio
+async def test_a_loop_that_leaves_nothing_says_nothing() -> None:
+    claims = loop(Naps().client(Leasing(nothing())))
+    assert [lease async for lease in claims] == []
+    assert claims.stranded == 0
 
 
 @pytest.mark.asyncio

@@ -245,6 +245,16 @@ def test_groups_too_small_and_too_large_are_named() -> None:
     ]
 
 
+def test_rows_without_a_group_are_of_none_that_is_whole() -> None:
+    engine = new_engine()
+    rows = add(engine, "p", 4, group_ids=[None, "small", None, "large"]) + add(engine, "p", 2, group_ids=["large"] * 2)
+    found = sampler("grpo_group", {"n_samples_per_prompt": 2}).blocking(engine.partitions["p"], None)
+    assert [(b.reason, b.count, b.global_indexes, b.group_ids) for b in found] == [
+        ("group-incomplete", 3, tuple(rows[:3]), (b'"small"',)),
+        ("group-oversized", 3, tuple(rows[3:]), (b'"large"',)),
+    ]
+
+
 def test_groups_in_shuffled_order_go_out_whole_oldest_group_first() -> None:
     engine = new_engine()
     names = ["b", 7, "a", "7", "a", "b", 7, "7", "b", "a", "7", 7]

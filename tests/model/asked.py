@@ -87,18 +87,25 @@ class Asked:
         return [index for index in found if passes(partition.rows[index], self.where)]
 
     def usual(self, partition: Partition) -> int:
-        """Rows that need not wait for more; the last ones of a sealed partition once all are ready."""
-        takeable = self.takeable(partition)
-        is_last = partition.is_sealed and bool(takeable) and takeable == self._left(partition)
-        if is_last and (len(takeable) < self.wanted.most or isinstance(self.picker, ByRank)):
+        """Rows that need not wait for more; a split takes all of the last ones it can."""
+        if isinstance(self.picker, ByRank) and self.is_last(partition):
             return 1
-        return self.picker.enough(partition, takeable, self.total)
+        return self.picker.enough(partition, self.takeable(partition), self.total)
+
+    def is_last(self, partition: Partition) -> bool:
+        """All that is left of a sealed partition is ready."""
+        takeable = self.takeable(partition)
+        return partition.is_sealed and bool(takeable) and takeable == self._left(partition)
 
     def _left(self, partition: Partition) -> list[int]:
         taken = partition.taken(self.wanted.task)
         return [i for i, row in partition.rows.items() if i not in taken and passes(row, self.where)]
 
     def is_enough(self, partition: Partition, enough: int) -> bool:
+        """As much is on offer, or something of the last rows."""
+        return self._has(partition, enough) or (self.is_last(partition) and self._has(partition, 1))
+
+    def _has(self, partition: Partition, enough: int) -> bool:
         takeable = self.takeable(partition)
         offered = len(self.picker.offered(partition, takeable)) * self.picker.n
         taken = len(self.picker.taken(partition, takeable, self.total)) * self.picker.n
@@ -109,7 +116,10 @@ class Asked:
     def check_refused(self, body: Any, partition: Partition) -> None:
         assert body["claim"] is None, body
         assert body["batch"]["global_indexes"] == []
-        assert (body["wanted"], body["done"]) == (self.total, partition.is_done(self.wanted.task))
+        stranded = partition.stranded(self.wanted.task, self.wanted.fields)
+        is_done = partition.is_done(self.wanted.task) or bool(stranded)
+        assert (body["wanted"], body["done"]) == (self.total, is_done)
+        assert body.get("stranded", 0) == len(stranded)
         self._check_reasons(body, partition)
 
     def check_explained(self, answer: Answer, partition: Partition | None) -> None:

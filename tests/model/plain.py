@@ -126,6 +126,16 @@ class Partition:
         kept = self.tasks.get(task, Task())
         return {*kept.consumed, *kept.dead} >= set(self.rows)
 
+    def stranded(self, task: str, fields: Sequence[str]) -> list[int]:
+        """Rows left of a sealed partition, if all are ready and none may come back to the task: as good as none."""
+        kept = self.tasks.get(task, Task())
+        left = [index for index in self.rows if index not in kept.consumed and index not in kept.dead]
+        comes_back = kept.taken & self.rows.keys() - kept.consumed - kept.dead.keys()
+        comes_back |= self.clearing.keys() - kept.consumed - kept.dead.keys()
+        is_ready = all(self.rows[index].has(name) for index in left for name in fields)
+        is_over = self.is_sealed and set(fields) <= self.fields.keys() and is_ready and not comes_back
+        return left if is_over else []
+
     def note_shapes(self, name: str) -> None:
         """Ragged once two samples differ in shape, or one from the declared shape."""
         schema, declared = self.fields[name], self.settings.declared.get(name)

@@ -3,7 +3,7 @@
 from . import errors
 from .aio import AsyncClient
 from .aio.lease import AsyncLease
-from .aio.loop import AsyncClaims
+from .aio.loop import AsyncClaims, StrandedWarning
 from .batch import BatchMeta
 from .client import Client
 from .columns import Array, Column, Const
@@ -48,6 +48,7 @@ __all__ = [
     "Produced",
     "ProductionStatus",
     "Retries",
+    "StrandedWarning",
     "Tagged",
 ]
 __all__ += errors.__all__

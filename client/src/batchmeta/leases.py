@@ -71,10 +71,15 @@ class Lease:
 
 
 class Claims:
-    """Claims one batch after the other, and waits for each. Ends when the task is done."""
+    """Claims one batch after the other, and waits for each. Ends when the task is done, or no row is left for it."""
 
     def __init__(self, claims: AsyncClaims, run: Runs) -> None:
         self._claims, self._run = claims, run
+
+    @property
+    def stranded(self) -> int:
+        """Rows that the loop could never get, after its end: see AsyncClaims."""
+        return self._claims.stranded
 
     def __iter__(self) -> "Claims":
         return self
@@ -82,5 +87,6 @@ class Claims:
     def __next__(self) -> Lease:
         lease = self._run(self._claims.next_lease())
         if lease is None:
+            self._claims.tell(stacklevel=3)
             raise StopIteration
         return Lease(lease, self._run)

@@ -101,7 +101,8 @@ class Claim:
     """A batch handed out, or why there is none. True in a condition when a batch was handed out.
 
     Not handed out: `claim_id` is None, `batch` is empty, `ready` is how many rows the task could take now, `wanted`
-    how many it asked for, `done` that no more will come, `blocking` what holds the other rows back.
+    how many it asked for, `done` that no more will come, `blocking` what holds the other rows back. `stranded`, with
+    `done`: rows are left that this claim's sampler and `where` could never hand out; so many.
     Handed out: `ready` and `wanted` are None, `done` is False (nobody asked), `blocking` is empty. With a lease:
     `token` for `ack` and `extend`, `attempts` how often each row was handed out, `expires_in_s` seconds.
     """
@@ -117,6 +118,7 @@ class Claim:
     token: str | None = None
     attempts: Column[int] | None = None
     expires_in_s: float | None = None
+    stranded: int = 0
 
     def __bool__(self) -> bool:
         return self.claim_id is not None

@@ -141,6 +141,7 @@ def _not_claimed(reply: replies.NotClaimed) -> Claim:
         wanted=reply.wanted,
         done=reply.done,
         blocking=tuple(reply.blocking),
+        stranded=0 if reply.stranded is UNSET else reply.stranded,
     )
 
 

@@ -1,5 +1,6 @@
 """`claims()`: a worker's life as a loop over leases. What happens to one of them is in lease.py."""
 
+import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, cast
 
@@ -17,15 +18,26 @@ from .lease import AsyncLease
 SamplerOf = Callable[[int], requests.Sampler | Mapping[str, Any]]
 
 
+class StrandedWarning(UserWarning):
+    """A loop has ended, and left samples that its sampler and `where` could never hand out."""
+
+
 class _Calls(ConsumingCalls, LeaseCalls):
     """What a loop and its leases call."""
 
 
 class AsyncClaims:
-    """Claims one batch after the other, and waits for each. Ends when the task is done."""
+    """Claims one batch after the other, and waits for each. Ends when the task is done, or no row is left for it.
+
+    `stranded`: rows that are left of a sealed partition after the loop has ended, because its sampler and `where` could
+    never hand them out. Where there are some, a warning says once which reasons hold them back.
+    """
 
     def __init__(self, claim: Callable[[int], Awaitable[Claim]], leased: Callable[[Claim], AsyncLease]) -> None:
         self._claim, self._leased, self._number = claim, leased, 0
+        self.stranded = 0
+        self._left: Claim | None = None
+        self._has_told = False
 
     def __aiter__(self) -> "AsyncClaims":
         return self
@@ -33,6 +45,7 @@ class AsyncClaims:
     async def __anext__(self) -> AsyncLease:
         lease = await self.next_lease()
         if lease is None:
+            self.tell(stacklevel=3)
             raise StopAsyncIteration
         return lease
 
@@ -44,7 +57,19 @@ class AsyncClaims:
                 self._number += 1
                 return self._leased(claim)
             if claim.done:
+                self._left, self.stranded = claim, claim.stranded
                 return None
+
+    def tell(self, stacklevel: int) -> None:
+        """After the end: warn, once, of rows that are left."""
+        if not self.stranded or self._left is None or self._has_told:
+            return
+        self._has_told = True
+        reasons = ", ".join(f"{blocking.reason}: {blocking.count}" for blocking in self._left.blocking)
+        text = (
+            f"claims() of {self._left.partition_id!r} ended, and {self.stranded} samples are left that it can never get"
+        )
+        warnings.warn(f"{text} ({reasons})", StrandedWarning, stacklevel=stacklevel)
 
 
 class ClaimLoops(ConsumingCalls, LeaseCalls):
@@ -82,7 +107,9 @@ class ClaimLoops(ConsumingCalls, LeaseCalls):
 
         Waits in long polls of `wait_s` seconds (more than 0, at most 60), after each of which `min_batch_size` rows
         are enough. Ends when the task is done: the partition is sealed, or all expected samples are there, and every
-        row is consumed or dead; so a worker that has nothing to do stays while others may yet let go of rows.
+        row is consumed or dead; so a worker that has nothing to do stays while others may yet let go of rows. Ends too
+        when all that is left of a sealed partition could never go out to it (incomplete groups, rows without a weight,
+        or that fail `where`): then `stranded` of the loop counts them, and a StrandedWarning says why.
         `sampler` may be a function that gives the sampler for claim 0, 1, 2, ... of this loop.
         All calls are sent again for `retries.within_s` seconds, so a restart of the service is only a pause; nor
         does a gateway that cuts a wait short end the loop. Raises PartitionCleared, InvalidRequest, ConnectionLost.

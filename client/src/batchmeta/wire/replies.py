@@ -351,7 +351,11 @@ class Claimed(Reply):
 
 
 class NotClaimed(Reply):
-    """200: nothing was handed out, and why."""
+    """200: nothing was handed out, and why.
+
+    `stranded`, with `done`: rows are left of a sealed partition, so many, and this claim's sampler and `where` could
+    never hand one of them out.
+    """
 
     partition_id: str
     revision: Revision
@@ -361,6 +365,7 @@ class NotClaimed(Reply):
     wanted: int
     done: bool
     blocking: list[Blocking]
+    stranded: int | UnsetType = UNSET
 
 
 class Explained(Reply):
