@@ -139,10 +139,10 @@ def _check_named(lease: Lease, named: dict[int, Ints], lost: list[int]) -> None:
 
 
 def _check_groups(lease: Lease, indexes: Ints) -> None:
-    """Groups settle whole: all that the lease still has of each."""
+    """Groups settle whole: all that the lease still has of each. (Rows that it has not are told of as lost.)"""
     named = np.isin(lease.indexes, indexes).reshape(-1, lease.group_size)
     lost = (lease.fate == LOST).reshape(named.shape)
-    if (named.any(axis=1) & ~(named | lost).all(axis=1)).any():
+    if ((named & ~lost).any(axis=1) & ~(named | lost).all(axis=1)).any():
         raise Invalid.at("body", f"names a part of a group: name all {lease.group_size} rows of each")
 
 

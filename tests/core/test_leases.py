@@ -225,6 +225,9 @@ def test_what_is_left_of_a_group_settles_whole() -> None:
     delete(engine, P, Selector([1]))
     with pytest.raises(Invalid, match="part of a group"):
         ack(engine, *accept(claimed, [2]))
+    with pytest.raises(LeaseLost) as refused:
+        ack(engine, *accept(claimed, [1]))
+    assert refused.value.global_indexes == [1]
     assert ack(engine, *accept(claimed, [0])).accepted == 1
     assert ack(engine, *accept(claimed)).accepted == 2
     assert account(engine) == (3, 0, 0)
