@@ -273,12 +273,12 @@ def test_a_large_read_comes_in_pages_and_as_one_batch(client: Client, name: str)
 async def test_a_lease_from_the_claim_to_its_end(server_url: str) -> None:
     async with AsyncClient(server_url) as client:
         await client.produce("leased", {"n": {"dtype": "int64", "shape": []}}, keys=["a", "b", "c"], create=True)
-        claim = await client.claim("leased", "t", ["n"], 3, lease_s=60, worker="w")
+        claim = await client.claim("leased", "t", ["n"], 3, lease_s=60, worker="w-leased")
         assert claim.claim_id is not None
         assert claim.token is not None
         assert claim.attempts == [1, 1, 1]
         first, second, third = claim.batch.global_indexes
-        assert [held.claim_id for held in await client.open_claims(worker="w")] == [claim.claim_id]
+        assert [held.claim_id for held in await client.open_claims(worker="w-leased")] == [claim.claim_id]
         assert (await client.extend(claim.claim_id, claim.token, 600)).open == 3
         done = await client.ack(claim.claim_id, claim.token, accept=[first], release=[second], reject={third: "empty"})
         assert (done.accepted, done.released, done.rejected, done.open) == (1, 1, 1, 0)
