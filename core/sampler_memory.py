@@ -69,10 +69,10 @@ class Memory:
 
     def forget(self, rows: Ints) -> None:
         """Keys that have one of these rows are new again; their shares are broken, for nobody to ask of."""
-        ends = [*sorted(kept.first for kept in self.allotments.values())[1:], len(self.shares) + 1]
         touched = set(self.share_of[rows].tolist())
-        for (key, kept), end in zip(sorted(self.allotments.items(), key=_first), ends, strict=True):
-            numbers = range(kept.first, end)
+        end = len(self.shares) + 1
+        for key, kept in sorted(self.allotments.items(), key=_first, reverse=True):
+            numbers, end = range(kept.first, end), kept.first
             if touched.isdisjoint(number for number in numbers if not self.shares[number].is_broken):
                 continue
             del self.allotments[key]

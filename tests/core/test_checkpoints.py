@@ -137,6 +137,7 @@ def test_shares_are_released_too_and_their_batch_is_new(name: str, how: str) -> 
         ack(engine, held.claim_id, Ack(held.lease.token, accepted, rows[1:], []))
     consumed = counts_of(engine.partitions[P], "t").consumed
     restore(engine, saved_of(engine), unproduced=False)
+    restore(engine, saved_of(engine), unproduced=False)
     assert counts_of(engine.partitions[P], "t") == Counts(consumed, 0, 0, 12, False)
     assert share(engine, name, 0, 0).claim_id == done[0].claim_id, "a batch that was accepted is told again"
     assert share(engine, name, 0, 1).claim_id != held.claim_id
@@ -146,6 +147,16 @@ def test_shares_are_released_too_and_their_batch_is_new(name: str, how: str) -> 
     assert len(taken.batch.global_indexes) == 12 - consumed - {"rank_aware": 2, "seqlen_balanced": 4}[name]
     assert reset_consumption(engine, P, "t")[0] == 12
     assert len(take(engine, 12).batch.global_indexes) == 12
+
+
+def test_a_restore_may_follow_one_that_forgot_all_there_was() -> None:
+    engine = filled()
+    held = share(engine, "rank_aware", 0, 0)
+    for _ in range(2):
+        restore(engine, saved_of(engine), unproduced=False)
+    assert reset_consumption(engine, P, "t") == (0, engine.revision), "there is nothing to forget"
+    again = share(engine, "rank_aware", 0, 0)
+    assert again.batch.global_indexes.tolist() == held.batch.global_indexes.tolist()
 
 
 def test_a_restore_of_an_older_journal_keeps_its_leases() -> None:
