@@ -36,7 +36,7 @@ SAME: dict[str, Kind] = {
     "max_samples": given.WHOLE, "max_attempts": given.WHOLE,
     "wait_s": given.REAL, "ttl_s": given.REAL, "lease_s": given.REAL,
     "create": given.FLAG, "strict": given.FLAG, "compact": given.FLAG, "expand": given.FLAG, "all_rows": given.FLAG,
-    "tombstone": given.FLAG, "counts_only": given.FLAG,
+    "tombstone": given.FLAG, "counts_only": given.FLAG, "counts": given.FLAG,
     "fields": given.TEXTS, "keys": given.TEXTS, "include": given.TEXTS,
     "global_indexes": given.WHOLES, "release": given.WHOLES, "accept": given.ACCEPT, "reject": given.REJECT,
     "group_ids": given.GROUPS, "custom_meta": given.COLUMN, "backend_meta": given.COLUMNS,

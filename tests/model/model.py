@@ -143,7 +143,7 @@ class Plain:
         after = copy.deepcopy(self.state)
         partition = after.partitions.setdefault(name, Partition())
         if skip:
-            write.check_once()
+            write.check_once(create)
             write = write.without(self.skipped(name, write))
         rows, created = self._rows(after, partition, write, None, create)
         codes = set().union(

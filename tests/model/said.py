@@ -29,11 +29,12 @@ class Write:
     backend: dict[str, list[Any]] = field(default_factory=dict)
     ttl: float | None = None
 
-    def check_once(self) -> None:
-        """Each row is named once."""
+    def check_once(self, create: bool) -> None:
+        """Each row is named once; with `create`, by its key."""
+        codes = {"invalid-request"} if create and self.indexes is not None else set()
         for names, code in ((self.indexes, "duplicate-indexes"), (self.keys, "duplicate-keys")):
             if len(set(names or ())) < len(names or ()):
-                raise Refusal([code])
+                raise Refusal({code, *codes})
 
     def without(self, skipped: Sequence[int | str]) -> "Write":
         """The same, of the other rows."""
