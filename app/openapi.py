@@ -1,6 +1,6 @@
 """The OpenAPI document, made from the same table that decodes: Structs to schemas, docstrings to words."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -26,11 +26,12 @@ _ALWAYS = (
 _BODY = ("body-too-large", "unsupported-media-type")
 _KEYED = ("idempotency-mismatch", "idempotency-in-flight")
 _DESCRIPTION = """The control plane of a post-training relay: which samples x fields are produced, which task has
-consumed
-what, what each field looks like, and where each cell's bytes lie. Tensor data never passes through this service.
+consumed what, what each field looks like, and where each cell's bytes lie. Tensor data never passes through this
+service.
 
 Errors are RFC 9457 problems with a stable `code`. Every reply carries `X-Request-ID` and `X-Epoch`. A call that
-changes something may carry an `Idempotency-Key`: sent again, it changes nothing more and gets the first reply."""
+changes something may carry an `Idempotency-Key`: sent again, it changes nothing more and gets the first reply.
+What the calls mean together is in docs/reference/contract.md; `contract#leases` is a part of it."""
 _PATH_PARAMETERS = {
     "partition_id": ("Name of the partition", "train@step_0"),
     "task": ("Name of the consumer", "actor_update"),
@@ -54,6 +55,10 @@ _KEY = {
     "schema": {"type": "string", "minLength": 1, "maxLength": keys.MAX_LENGTH, "pattern": keys.PATTERN},
     "example": "6f1c2f0e9d8b4c55a2f7b0f4f3a1d7c9",
 }  # fmt: skip
+_TAGS = {
+    "If-Match": "Only at the state of these entity tags, else 412",
+    "If-None-Match": "Entity tags that the caller has: 304 where the state is one of theirs",
+}
 _REPLAYED = {
     "description": "This is the reply to an earlier call with this Idempotency-Key",
     "required": False,
@@ -67,6 +72,7 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
     types = [Problem, *{t for op in operations for t in (op.takes, *op.replies.values()) if t is not Empty}]
     types.sort(key=lambda t: t.__name__)
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
+    _say_at_members(components)
     by_type = dict(zip(types, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for op in operations:
@@ -82,6 +88,26 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
         "paths": paths,
         "components": {"schemas": dict(sorted(used.items()))},
     }
+
+
+def _say_at_members(components: Mapping[str, Any]) -> None:
+    """`X | None` is an `anyOf`, in which the words of X stand inside: they belong to the member, where readers look."""
+    for member in members(components):
+        (kind, *others) = [kind for kind in member.get("anyOf", ()) if kind != {"type": "null"}] or [{}]
+        if not others and "description" in kind:
+            member.setdefault("description", kind.pop("description"))
+
+
+def members(schema: object) -> Iterator[dict[str, Any]]:
+    """The schemas of all members, of inner objects too."""
+    if isinstance(schema, Mapping):
+        properties = schema.get("properties", {})
+        yield from properties.values()
+        for inner in (*properties.values(), *(part for name, part in schema.items() if name != "properties")):
+            yield from members(inner)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from members(part)
 
 
 def _operation(op: Operation, by_type: Mapping[type, Any], components: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,10 +143,18 @@ def _query_parameters(op: Operation, components: Mapping[str, Any]) -> list[dict
     if op.method not in ("GET", "DELETE") or op.takes is Empty:
         return []
     schema = components[op.takes.__name__]
+    required = schema.get("required", ())
     return [
-        {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": _not_null(member)}
+        {"name": name, "in": "query", "required": name in required, **_worded(member)}
         for name, member in schema["properties"].items()
     ]
+
+
+def _worded(member: Mapping[str, Any]) -> dict[str, Any]:
+    """A parameter has its words beside its schema."""
+    schema = _not_null(member)
+    schema.pop("description", None)
+    return {"description": member["description"], "schema": schema}
 
 
 def _not_null(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,7 +174,7 @@ def _etag_parameters(op: Operation) -> list[dict[str, Any]]:
     name = "If-None-Match" if op.operation_id == "get_batch_meta" else "If-Match"
     if op.operation_id == "get_partition":
         return []
-    return [{"name": name, "in": "header", "required": False, "schema": {"type": "string"}}]
+    return [{"name": name, "in": "header", "required": False, "description": _TAGS[name], "schema": {"type": "string"}}]
 
 
 def _request_body(op: Operation, by_type: Mapping[type, Any]) -> dict[str, Any]:

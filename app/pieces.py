@@ -4,10 +4,11 @@ A body of 1,024 x 28 takes milliseconds at once; in pieces none takes more than 
 """
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import Raw
+from msgspec import Meta, Raw
 
 from core.repeated import is_plain, repeated, repeated_name
 
@@ -85,12 +86,21 @@ class Pieces(Generic[T]):
 
 
 def _decoder(hint: Any) -> Callable[[Raw, str], Any]:
-    for option in (hint, *get_args(hint)):
+    options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    for option in map(_bare, options):
         if get_origin(option) is dict:
             key, value = get_args(option)
             parts = dict[key, Raw]  # type: ignore[valid-type]
-            return _by_name(parts if option is hint else parts | None, value)
+            return _by_name(parts | None if NoneType in options else parts, value)
     return _single(Decoder(hint))
+
+
+def _bare(hint: Any) -> Any:
+    """The type without words that the OpenAPI says of it; one with a constraint is kept whole."""
+    if get_origin(hint) is not Annotated:
+        return hint
+    is_words = all(meta == Meta(description=meta.description) for meta in hint.__metadata__)
+    return get_args(hint)[0] if is_words else hint
 
 
 def _single(decoder: "Decoder[Any] | msgspec.json.Decoder[Any]") -> Callable[[Raw, str], Any]:

@@ -17,6 +17,18 @@ from .contract import Operation
 from .routes import ALL
 from .settings import SETTINGS
 
+# Where the contract says what the calls of a tag mean together.
+_SECTIONS = {
+    "server": "server",
+    "partitions": "partitions",
+    "samples": "samples",
+    "production": "produce",
+    "batch meta": "batch-meta",
+    "tasks": "claims",
+    "claims": "leases",
+    "clears": "clears",
+    "checkpoints": "checkpoints",
+}
 _MADE = "<!-- made by scripts/reference.py: do not edit -->\n\n"
 
 
@@ -87,25 +99,43 @@ def _argument(field: msgspec.structs.FieldInfo) -> str:
 
 def _api() -> str:
     intro = (
-        "# API\n\nThe same as a server's `/docs` and [openapi.json](openapi.json). Bodies are JSON. A *column* "
-        'is an array with one value per sample, or `{"const": v}`.\n\n'
+        "# API\n\nThe same as a server's `/docs` and [openapi.json](openapi.json), which has each member's meaning and "
+        "limits too. The rules that all calls share, and what the calls mean together, are in "
+        "[the contract](contract.md). Bodies are JSON. A *column* is an array with one value per sample, or "
+        '`{"const": v}`.\n\n'
         "Every call that changes something takes `Idempotency-Key` (1 to 200 printable ASCII characters, made anew for "
         "each call). Sent again with it, the same request changes nothing more and gets the first reply, byte for "
         "byte, with `Idempotency-Replayed: true`, also after a restart; another request under the key is refused with "
         "`idempotency-mismatch`; while the first is on its way, with `idempotency-in-flight`.\n"
     )
-    parts = [intro]
+    parts = [intro, _table(("method", "path", "what it does", "rules"), map(_line, _operations()))]
     for routes in ALL:
-        parts.append(f"## {routes.tag[:1].upper()}{routes.tag[1:]}\n")
+        parts.append(f"## {_title(routes.tag)}\n\nRules: [contract](contract.md#{_SECTIONS[routes.tag]}).\n")
         parts += [_operation(operation) for operation in routes.operations]
     return "\n".join(parts)
+
+
+def _title(tag: str) -> str:
+    return tag[:1].upper() + tag[1:]
+
+
+def _operations() -> Iterator[Operation]:
+    return (operation for routes in ALL for operation in routes.operations)
+
+
+def _line(op: Operation) -> tuple[str, str, str, str]:
+    rules = f"[{op.tag}](contract.md#{_SECTIONS[op.tag]})"
+    return op.method, f"`{op.path}`", f"[{op.summary}](#call-{op.operation_id})", rules
 
 
 def _operation(op: Operation) -> str:
     codes = ", ".join(f"`{code}`" for code in op.errors)
     reads = op.method in ("GET", "DELETE")
     members = ", ".join(f"`{member}`" for member in op.takes.__struct_fields__)
-    lines = [f"### {op.summary}\n", f"`{op.method} {op.path}` · {op.operation_id}\n"]
+    lines = [
+        f'### {op.summary}\n<a id="call-{op.operation_id}"></a>\n',
+        f"`{op.method} {op.path}` · {op.operation_id}\n",
+    ]
     if op.description:
         lines.append(op.description + "\n")
     if members:

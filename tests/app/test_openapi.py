@@ -1,6 +1,7 @@
 """The OpenAPI document is whole and true: words, examples that fit, and the codes of each route."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema_rs
@@ -29,6 +30,29 @@ def described(op: Operation) -> dict[str, Any]:
 def check(example: Any, schema: dict[str, Any]) -> None:
     whole = {**schema, "components": DOCUMENT["components"]}
     jsonschema_rs.Draft202012Validator(whole).validate(example)
+
+
+def named(node: Any, place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every parameter and every member of an object, however deep, each with its place."""
+    if isinstance(node, dict):
+        if "in" in node and "name" in node:
+            yield f"{place} {node['name']}", node
+        for name, member in node.get("properties", {}).items():
+            yield f"{place}.{name}", member
+    for name, inner in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        if name != "example":
+            yield from named(inner, f"{place}/{name}")
+
+
+def test_every_member_and_every_parameter_has_words() -> None:
+    found = list(named(DOCUMENT))
+    assert len(found) > 400
+    assert [place for place, one in found if not one.get("description")] == []
+
+
+def test_a_member_without_words_is_noticed() -> None:
+    schema = msgspec.json.schema(msgspec.defstruct("Bare", [("a", int), ("b", dict[str, int] | None, None)]))
+    assert [place for place, one in named(schema) if not one.get("description")] == ["/$defs/Bare.a", "/$defs/Bare.b"]
 
 
 def test_the_committed_document_is_the_app_s() -> None:

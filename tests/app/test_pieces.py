@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
@@ -95,3 +97,22 @@ def test_a_mistake_in_a_value_of_a_dict_is_told_with_its_name(
 ) -> None:
     with pytest.raises(msgspec.ValidationError, match=re.escape(f" - at `${place}`")):
         decode(f'{{"keys": ["a"], {member}}}'.encode())
+
+
+@pytest.mark.parametrize("name", ["field_schema", "backend_meta"])
+def test_a_member_with_a_value_per_field_is_decoded_field_by_field(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[bytes] = []
+    decoder = msgspec.json.Decoder
+
+    def noting(kind: Any) -> object:
+        def decode(text: Any) -> object:
+            decoded.append(bytes(text))
+            return decoder(kind).decode(text)
+
+        return SimpleNamespace(decode=decode)
+
+    monkeypatch.setattr(msgspec.json, "Decoder", noting)
+    one = {"dtype": "int64"} if name == "field_schema" else [1]
+    body = {"field_schema": {}} | {name: {f"f{i}": one for i in range(9)}}
+    Pieces(requests.Produce).decode(msgspec.json.encode(body))
+    assert decoded.count(msgspec.json.encode(one)) == 9

@@ -9,18 +9,37 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, json
 
+from .members import (
+    Ack,
+    CellColumnsIn,
+    Compact,
+    Count,
+    Cursor,
+    Expand,
+    ExpectedSamples,
+    GroupColumnIn,
+    KeyPrefix,
+    Kind,
+    MaxAttempts,
+    MaxSamples,
+    MetaColumnIn,
+    NamedFields,
+    NamePrefix,
+    PageRows,
+    PageSize,
+    Ragged,
+    Token,
+    Wait,
+)
 from .types import (
     MAX_ROWS,
-    Cells,
     CheckpointName,
     Dtype,
     FieldName,
     FieldNames,
-    GroupIds,
     GroupList,
     Index,
     Indexes,
-    Key,
     Keys,
     LeaseSeconds,
     Lengths,
@@ -32,14 +51,16 @@ from .types import (
 )
 
 Include = Literal["keys", "group_ids", "field_schema", "custom_meta", "backend_meta", "field_status"]
-Wait = Annotated[float, Meta(ge=0, le=60, description="seconds this call may wait for data")]
-PageSize = Annotated[int, Meta(ge=1, le=10_000)]
-Cursor = Annotated[str, Meta(min_length=1, max_length=200)]
+Included = Annotated[
+    list[Include],
+    Meta(
+        description="parts of the batch meta; left out: field_schema, custom_meta, backend_meta, and keys if any row "
+        "has one"
+    ),
+]
 MAX_CONDITIONS = 32
 MAX_PATH = 32
 MAX_VALUES = 1024
-Token = Annotated[str, Meta(min_length=1, max_length=200)]
-Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class Request(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True, omit_defaults=True):
@@ -60,9 +81,14 @@ class Condition(Request, frozen=True):
     `value` is what to compare with: an array for `in`, a string for `prefix`, true (or left out) or false for `exists`.
     """
 
-    path: Path
-    op: Literal["==", "!=", "<", "<=", ">", ">=", "in", "prefix", "exists"]
-    value: Scalar | Annotated[list[Scalar], Meta(max_length=MAX_VALUES)] | None = None
+    path: Annotated[Path, Meta(description="where in custom meta: dotted, or an array of members")]
+    op: Annotated[
+        Literal["==", "!=", "<", "<=", ">", ">=", "in", "prefix", "exists"], Meta(description="how it is compared")
+    ]
+    value: Annotated[
+        Scalar | Annotated[list[Scalar], Meta(max_length=MAX_VALUES)] | None,
+        Meta(description="what it is compared with: an array for `in`, true (or left out) or false for `exists`"),
+    ] = None
 
 
 Where = Annotated[
@@ -73,38 +99,38 @@ Where = Annotated[
 class FieldSchema(Request, frozen=True):
     """One field's schema as a writer gives it (api.md section 4); exactly one of shape, shapes and lengths at most."""
 
-    kind: Literal["tensor", "object"] | None = None
-    dtype: Dtype | None = None
-    ragged: bool | None = None
-    shape: Shape | None = None
-    shapes: Shapes | None = None
-    lengths: Lengths | None = None
+    kind: Kind | None = None
+    dtype: Annotated[Dtype, Meta(description="torch's name of the dtype, for a tensor")] | None = None
+    ragged: Ragged | None = None
+    shape: Annotated[Shape, Meta(description="the shape that all rows have; [] is a scalar")] | None = None
+    shapes: Annotated[Shapes, Meta(description="a shape per row, or {const}: the field is ragged")] | None = None
+    lengths: Annotated[Lengths, Meta(description="as shapes, for rank 1: a length per row, or {const}")] | None = None
 
 
 class FieldDeclaration(Request, frozen=True):
     """One field's schema as a partition declares it: no per-sample shapes, and `shape` may be left out."""
 
-    kind: Literal["tensor", "object"] | None = None
-    dtype: Dtype | None = None
-    ragged: bool | None = None
-    shape: Shape | None = None
+    kind: Kind | None = None
+    dtype: Annotated[Dtype, Meta(description="torch's name of the dtype, for a tensor")] | None = None
+    ragged: Ragged | None = None
+    shape: Annotated[Shape, Meta(description="the shape; left out: known with the first write")] | None = None
 
 
 class PutPartition(Request, frozen=True):
     """Settings of a partition. `{}` gives none."""
 
-    expected_samples: Count | None = None
-    max_samples: Count | None = None
-    max_attempts: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
-    fields: dict[FieldName, FieldDeclaration] | None = None
+    expected_samples: ExpectedSamples | None = None
+    max_samples: MaxSamples | None = None
+    max_attempts: MaxAttempts | None = None
+    fields: Annotated[dict[FieldName, FieldDeclaration], Meta(description="fields declared, by name")] | None = None
 
 
 class PatchPartition(Request, frozen=True):
     """What to change of a partition's settings; what is left out stays."""
 
-    expected_samples: Count | None = None
-    max_samples: Count | None = None
-    max_attempts: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
+    expected_samples: ExpectedSamples | None = None
+    max_samples: MaxSamples | None = None
+    max_attempts: MaxAttempts | None = None
 
 
 class Insert(Request, frozen=True):
@@ -113,51 +139,59 @@ class Insert(Request, frozen=True):
     With `ttl_s`, those that get no field in time disappear.
     """
 
-    count: Rows | None = None
-    keys: Keys | None = None
-    group_ids: GroupIds | None = None
-    custom_meta: Cells | None = None
-    expand: bool | None = None
+    count: Annotated[Rows, Meta(description="so many new rows, without keys")] | None = None
+    keys: Annotated[Keys, Meta(description="a row per key; one that exists keeps its index")] | None = None
+    group_ids: GroupColumnIn | None = None
+    custom_meta: MetaColumnIn | None = None
+    expand: Expand | None = None
     ttl_s: TtlSeconds | None = None
 
 
 class Produce(Request, frozen=True):
     """The data of these fields is in the storage backend, for these rows."""
 
-    field_schema: dict[FieldName, FieldSchema]
+    field_schema: Annotated[
+        dict[FieldName, FieldSchema],
+        Meta(description="the fields written, by name; {} writes rows that have only meta"),
+    ]
     global_indexes: Indexes | None = None
     keys: Keys | None = None
-    create: bool | None = None
-    backend_meta: dict[FieldName, Cells] | None = None
-    custom_meta: Cells | None = None
-    group_ids: GroupIds | None = None
-    on_cleared: Literal["refuse", "skip"] | None = None
+    create: Annotated[bool, Meta(description="true: keys that are not there are made, and the partition")] | None = None
+    backend_meta: CellColumnsIn | None = None
+    custom_meta: MetaColumnIn | None = None
+    group_ids: GroupColumnIn | None = None
+    on_cleared: (
+        Annotated[Literal["refuse", "skip"], Meta(description="cleared rows: refuse the call, or leave them out")]
+        | None
+    ) = None
 
 
 class Revoke(Request, frozen=True):
     """The storage backend lost the bytes of these fields of the selected rows; the selector is required."""
 
-    fields: Annotated[list[FieldName], Meta(min_length=1, max_length=MAX_ROWS)]
+    fields: Annotated[
+        list[FieldName], Meta(min_length=1, max_length=MAX_ROWS, description="fields whose bytes are lost")
+    ]
     global_indexes: Indexes | None = None
     keys: Keys | None = None
     group_ids: GroupList | None = None
-    key_prefix: Key | None = None
+    key_prefix: KeyPrefix | None = None
 
 
 class PatchCustomMeta(Request, frozen=True):
     """RFC 7396 patches, one per row; `null` leaves a row alone."""
 
-    custom_meta: Cells
+    custom_meta: MetaColumnIn
     global_indexes: Indexes | None = None
     keys: Keys | None = None
-    if_revision: Count | None = None
+    if_revision: Annotated[Count, Meta(description="only if none of the rows changed after it")] | None = None
     ttl_s: TtlSeconds | None = None
 
 
 class PatchBackendMeta(Request, frozen=True):
     """The storage backend moved bytes: new cells for rows that exist."""
 
-    backend_meta: dict[FieldName, Cells]
+    backend_meta: CellColumnsIn
     global_indexes: Indexes | None = None
     keys: Keys | None = None
 
@@ -169,12 +203,12 @@ class Read(Request, frozen=True):
     global_indexes: Indexes | None = None
     keys: Keys | None = None
     group_ids: GroupList | None = None
-    key_prefix: Key | None = None
-    include: list[Include] | None = None
-    expand: bool | None = None
-    compact: bool | None = None
-    strict: bool | None = None
-    limit: Rows | None = None
+    key_prefix: KeyPrefix | None = None
+    include: Included | None = None
+    expand: Expand | None = None
+    compact: Compact | None = None
+    strict: Annotated[bool, Meta(description="true: 404 for any key, index or field that is missing")] | None = None
+    limit: PageRows | None = None
     cursor: Cursor | None = None
 
 
@@ -185,9 +219,9 @@ class ReadBackendMeta(Request, frozen=True):
     global_indexes: Indexes | None = None
     keys: Keys | None = None
     group_ids: GroupList | None = None
-    key_prefix: Key | None = None
-    expand: bool | None = None
-    limit: Rows | None = None
+    key_prefix: KeyPrefix | None = None
+    expand: Expand | None = None
+    limit: PageRows | None = None
     cursor: Cursor | None = None
 
 
@@ -203,7 +237,7 @@ class DeleteSamples(Request, frozen=True):
     global_indexes: Indexes | None = None
     keys: Keys | None = None
     group_ids: GroupList | None = None
-    key_prefix: Key | None = None
+    key_prefix: KeyPrefix | None = None
     where: Where | None = None
 
 
@@ -213,25 +247,31 @@ class PlanClear(Request, frozen=True):
     global_indexes: Indexes | None = None
     keys: Keys | None = None
     group_ids: GroupList | None = None
-    key_prefix: Key | None = None
-    all: bool | None = None
+    key_prefix: KeyPrefix | None = None
+    all: Annotated[bool, Meta(description="true: all rows, instead of a selector")] | None = None
     where: Where | None = None
-    tombstone: bool | None = None
-    expand: bool | None = None
+    tombstone: Annotated[bool, Meta(description="true: once committed, these keys are never created again")] | None = (
+        None
+    )
+    expand: Expand | None = None
 
 
 class Sampler(Request, frozen=True):
     """Which rows to take: a sampler's name with its arguments beside it (api.md section 8)."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=200)]
-    n_samples_per_prompt: Rows | None = None
-    group_by: Literal["group_id", "position"] | None = None
-    dp_rank: Index | None = None
-    batch_index: Index | None = None
-    dp_size: Rows | None = None
-    weight: Path | None = None
-    budget: Annotated[float, Meta(gt=0)] | None = None
-    seed: Count | None = None
+    name: Annotated[str, Meta(min_length=1, max_length=200, description="name of the sampler")]
+    n_samples_per_prompt: Annotated[Rows, Meta(description="rows of a whole group")] | None = None
+    group_by: (
+        Annotated[Literal["group_id", "position"], Meta(description="what makes a group; group_id if left out")] | None
+    ) = None
+    dp_rank: Annotated[Index, Meta(description="the data-parallel rank that asks")] | None = None
+    batch_index: Annotated[Index, Meta(description="the number of its batch")] | None = None
+    dp_size: Annotated[Rows, Meta(description="how many ranks there are")] | None = None
+    weight: (
+        Annotated[Path, Meta(description="path to a number in custom meta: dotted, or an array of members")] | None
+    ) = None
+    budget: Annotated[float, Meta(gt=0, description="what the weights of a batch may sum up to")] | None = None
+    seed: Annotated[Count, Meta(description="another seed, another shuffle; 0 if left out")] | None = None
 
 
 # An operator's own sampler takes arguments that are not known here; each sampler checks its own.
@@ -249,25 +289,25 @@ SamplerArguments = Annotated[
 class Claim(Request, frozen=True):
     """Rows whose requested fields are all produced and that this task has not consumed."""
 
-    fields: Annotated[list[FieldName], Meta(min_length=1, max_length=65_536)]
-    batch_size: Rows
-    min_batch_size: Rows | None = None
+    fields: Annotated[list[FieldName], Meta(min_length=1, max_length=MAX_ROWS, description="all of these are produced")]
+    batch_size: Annotated[Rows, Meta(description="rows wanted, and the most that are handed out")]
+    min_batch_size: Annotated[Rows, Meta(description="rows that are enough once the time is up")] | None = None
     wait_s: Wait | None = None
     sampler: SamplerArguments | None = None
-    include: list[Include] | None = None
-    expand: bool | None = None
-    compact: bool | None = None
+    include: Included | None = None
+    expand: Expand | None = None
+    compact: Compact | None = None
     where: Where | None = None
-    ack: Literal["on_dispatch", "explicit"] | None = None
+    ack: Ack | None = None
     lease_s: LeaseSeconds | None = None
-    worker: Name | None = None
+    worker: Annotated[Name, Meta(description="who asks: its leases may be released by this name")] | None = None
 
 
 class Rejected(Request, frozen=True):
     """A row that the task must not get again, and why."""
 
     global_index: Index
-    reason: Annotated[str, Meta(min_length=1, max_length=1000)]
+    reason: Annotated[str, Meta(min_length=1, max_length=1000, description="why, for people")]
 
 
 class AckClaim(Request, frozen=True):
@@ -277,10 +317,15 @@ class AckClaim(Request, frozen=True):
     """
 
     token: Token
-    accept: Indexes | Literal["all"] | None = None
-    release: Indexes | None = None
-    reject: Annotated[list[Rejected], Meta(max_length=MAX_ROWS)] | None = None
-    counts: bool | None = None
+    accept: Annotated[
+        Indexes | Literal["all"] | None,
+        Meta(description="rows that are consumed now; `all`: open and not named elsewhere"),
+    ] = None
+    release: Annotated[Indexes, Meta(description="rows that go out again")] | None = None
+    reject: (
+        Annotated[list[Rejected], Meta(max_length=MAX_ROWS, description="rows that are dead now, and why")] | None
+    ) = None
+    counts: Annotated[bool, Meta(description="true: a release counts as an attempt")] | None = None
 
 
 class ExtendClaim(Request, frozen=True):
@@ -295,7 +340,7 @@ class Empty(Request, frozen=True):
 
 
 class ListPartitions(Request, frozen=True):
-    prefix: str | None = None
+    prefix: NamePrefix | None = None
     limit: PageSize | None = None
     cursor: Cursor | None = None
 
@@ -303,31 +348,31 @@ class ListPartitions(Request, frozen=True):
 class PartitionQuery(Request, frozen=True):
     """`wait_s` only with `revision`: wait until the partition is past it."""
 
-    revision: Count | None = None
+    revision: Annotated[Count, Meta(description="wait until the partition is past it")] | None = None
     wait_s: Wait | None = None
 
 
 class ReadQuery(Request, frozen=True):
     """Batch meta of all rows, as a GET."""
 
-    fields: str | None = None
-    include: str | None = None
-    expand: bool | None = None
-    compact: bool | None = None
-    limit: Rows | None = None
+    fields: NamedFields | None = None
+    include: Annotated[str, Meta(description="parts of the batch meta, separated by commas")] | None = None
+    expand: Expand | None = None
+    compact: Compact | None = None
+    limit: PageRows | None = None
     cursor: Cursor | None = None
 
 
 class BackendMetaQuery(Request, frozen=True):
-    fields: str | None = None
-    global_indexes: str | None = None
-    expand: bool | None = None
-    limit: Rows | None = None
+    fields: NamedFields | None = None
+    global_indexes: Annotated[str, Meta(description="indexes, separated by commas; left out: all rows")] | None = None
+    expand: Expand | None = None
+    limit: PageRows | None = None
     cursor: Cursor | None = None
 
 
 class ProductionQuery(Request, frozen=True):
-    fields: str
+    fields: Annotated[str, Meta(description="names of fields, separated by commas")]
     limit: PageSize | None = None
     cursor: Cursor | None = None
 
@@ -335,31 +380,38 @@ class ProductionQuery(Request, frozen=True):
 class ListClaims(Request, frozen=True):
     """Open claims, of one partition, task or worker where named."""
 
-    partition_id: Name | None = None
-    task: Name | None = None
-    worker: Name | None = None
+    partition_id: Annotated[Name, Meta(description="only those of this partition")] | None = None
+    task: Annotated[Name, Meta(description="only those of this task")] | None = None
+    worker: Annotated[Name, Meta(description="only those of this worker")] | None = None
 
 
 class ListClears(Request, frozen=True):
     """Clears in the order planned, of one state where named."""
 
-    state: Literal["pending", "committed", "aborted"] | None = None
+    state: (
+        Annotated[Literal["pending", "committed", "aborted"], Meta(description="only those in this state")] | None
+    ) = None
     limit: PageSize | None = None
     cursor: Cursor | None = None
 
 
 class ClearQuery(Request, frozen=True):
-    expand: bool | None = None
+    expand: Expand | None = None
 
 
 class CreateCheckpoint(Request, frozen=True):
-    name: CheckpointName
+    name: Annotated[CheckpointName, Meta(description="chosen once: A-Z, a-z, 0-9, and from the second on . _ -")]
 
 
 class RestoreCheckpoint(Request, frozen=True):
     """`revived`: what becomes of rows whose bytes may be gone; `unproduced`: none of their fields is ready."""
 
-    revived: Literal["as_is", "unproduced"] | None = None
+    revived: (
+        Annotated[
+            Literal["as_is", "unproduced"], Meta(description="rows whose bytes may be gone: as they were, or not ready")
+        ]
+        | None
+    ) = None
 
 
 class ListKeys(Request, frozen=True):
@@ -368,15 +420,15 @@ class ListKeys(Request, frozen=True):
     `where` is the JSON of a list of conditions.
     """
 
-    prefix: str | None = None
+    prefix: Annotated[str, Meta(description="only keys that begin so")] | None = None
     limit: PageSize | None = None
     cursor: Cursor | None = None
-    since_revision: Count | None = None
+    since_revision: Annotated[Count, Meta(description="only what changed after it; 0: all there is")] | None = None
     wait_s: Wait | None = None
     where: Annotated[str, Meta(max_length=1_048_576, description="JSON: an array of conditions")] | None = None
 
 
 class ConsumptionQuery(Request, frozen=True):
-    counts_only: bool | None = None
+    counts_only: Annotated[bool, Meta(description="true: leave the rows out")] | None = None
     limit: PageSize | None = None
     cursor: Cursor | None = None

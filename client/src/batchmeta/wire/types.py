@@ -33,24 +33,36 @@ CheckpointName = Annotated[
 ]
 Key = Annotated[
     str,
-    Meta(min_length=1, max_length=512, extra_json_schema={"pattern": rf"^[^{CONTROL}]+$"}),
+    Meta(
+        min_length=1,
+        max_length=512,
+        description="a sample's key, unique in its partition",
+        extra_json_schema={"pattern": rf"^[^{CONTROL}]+$"},
+    ),
 ]
 FieldName = Annotated[
     str,
-    Meta(min_length=1, max_length=200, extra_json_schema={"pattern": rf"^[^{CONTROL},]+$"}),
+    Meta(
+        min_length=1,
+        max_length=200,
+        description="name of a field: no control characters, no comma",
+        extra_json_schema={"pattern": rf"^[^{CONTROL},]+$"},
+    ),
 ]
-Index = Annotated[int, Meta(ge=0, le=INT64_MAX)]
+Index = Annotated[int, Meta(ge=0, le=INT64_MAX, description="a sample's global index")]
 GroupId = Annotated[str, Meta(min_length=1, max_length=512)] | Annotated[int, Meta(ge=-(2**63), le=INT64_MAX)]
 Size = Annotated[int, Meta(ge=0, le=2**31 - 1)]
-Shape = Annotated[list[Size], Meta(max_length=MAX_RANK)]
+Shape = Annotated[list[Size], Meta(max_length=MAX_RANK, description="sizes; [] is a scalar")]
 LeaseSeconds = Annotated[float, Meta(gt=0, le=86_400, description="seconds a lease lasts")]
 TtlSeconds = Annotated[float, Meta(gt=0, le=86_400, description="seconds in which a field must be produced")]
-Rows = Annotated[int, Meta(ge=1, le=MAX_ROWS)]
+Rows = Annotated[int, Meta(ge=1, le=MAX_ROWS, description="a number of rows")]
 
-Indexes = Annotated[list[Index], Meta(max_length=MAX_ROWS)]
-Keys = Annotated[list[Key], Meta(max_length=MAX_ROWS)]
-GroupList = Annotated[list[GroupId], Meta(max_length=MAX_ROWS)]
-FieldNames = Annotated[list[FieldName], Meta(max_length=MAX_ROWS)]
+Indexes = Annotated[list[Index], Meta(max_length=MAX_ROWS, description="rows by global index")]
+Keys = Annotated[list[Key], Meta(max_length=MAX_ROWS, description="rows by key")]
+GroupList = Annotated[list[GroupId], Meta(max_length=MAX_ROWS, description="rows of these groups, in index order")]
+FieldNames = Annotated[
+    list[FieldName], Meta(max_length=MAX_ROWS, description="fields asked for; absent: all known now")
+]
 
 Dtype = Literal[
     "bfloat16", "bits16", "bits1x8", "bits2x4", "bits4x2", "bits8", "bool", "complex128", "complex32", "complex64",
@@ -65,7 +77,7 @@ DTYPES: frozenset[str] = frozenset(get_args(Dtype))
 def _column_schema(item: dict[str, Any]) -> dict[str, Any]:
     constant = {
         "type": "object",
-        "properties": {"const": item},
+        "properties": {"const": {**item, "description": "the value that every row has"}},
         "required": ["const"],
         "additionalProperties": False,
     }
@@ -90,36 +102,48 @@ BitColumn = Annotated[Raw, _column(_BIT, "0 or 1 per row, or {const}")]
 SizeColumn = Annotated[Raw, _column(_NULLABLE_SIZE, "a length per row (null: lacks the field), or {const}")]
 ShapeColumn = Annotated[Raw, _column(_NULLABLE_SHAPE, "a shape per row (null: lacks the field), or {const}")]
 AttemptColumn = Annotated[Raw, _column({"type": "integer", "minimum": 1}, "hand-outs per row, or {const}")]
-IndexArray = Annotated[Raw, Meta(extra_json_schema={"type": "array", "items": {"type": "integer", "minimum": 0}})]
-BitArray = Annotated[Raw, Meta(extra_json_schema={"type": "array", "items": _BIT})]
+IndexArray = Annotated[
+    Raw,
+    Meta(
+        description="the rows' global indexes, in row order",
+        extra_json_schema={"type": "array", "items": {"type": "integer", "minimum": 0}},
+    ),
+]
+BitArray = Annotated[
+    Raw,
+    Meta(description="0 or 1 per row", extra_json_schema={"type": "array", "items": _BIT}),
+]
 BitRows = Annotated[
     Raw,
-    Meta(extra_json_schema={"type": "array", "items": {"type": "array", "items": _BIT}}),
+    Meta(
+        description="per row an array of 0 or 1, one per field in the order asked",
+        extra_json_schema={"type": "array", "items": {"type": "array", "items": _BIT}},
+    ),
 ]
 
 
 class ConstCell(Struct, forbid_unknown_fields=True, frozen=True):
     """A request column in which every row has the same JSON value."""
 
-    const: Raw
+    const: Annotated[Raw, Meta(description="the value that every row has")]
 
 
 class ConstGroup(Struct, forbid_unknown_fields=True, frozen=True):
     """A `group_ids` column in which every row belongs to one group."""
 
-    const: GroupId
+    const: Annotated[GroupId, Meta(description="the value that every row has")]
 
 
 class ConstSize(Struct, forbid_unknown_fields=True, frozen=True):
     """A `lengths` column in which every row has one length."""
 
-    const: Size
+    const: Annotated[Size, Meta(description="the value that every row has")]
 
 
 class ConstShape(Struct, forbid_unknown_fields=True, frozen=True):
     """A `shapes` column in which every row has one shape."""
 
-    const: Shape
+    const: Annotated[Shape, Meta(description="the value that every row has")]
 
 
 Cells = Annotated[list[Raw], Meta(max_length=MAX_ROWS)] | ConstCell
