@@ -49,7 +49,7 @@ class Profile:
         return path
 
     def body(self, begin: int, end: int, *, backend: bool = True, meta: bool = True, keyed: bool = True) -> Json:
-        """The `produce` request (api.md section 7) that writes rows `begin` to `end`, without what is not wanted."""
+        """The `produce` request (contract#produce) that writes rows `begin` to `end`, without what is not wanted."""
         rows = slice(begin, end)
         body: Json = {"field_schema": {field["name"]: _schema(field, rows) for field in self.fields}}
         if keyed:

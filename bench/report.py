@@ -28,7 +28,7 @@ COLUMNS = ("what", "theirs", "ours", "ratio", "must reach", "")
 
 
 def publish(results: Path, docs: Path = DOCS) -> None:
-    """Write benchmarks.json, benchmarks.md and the plots into `docs`."""
+    """Write what docs/benchmarks.json and docs/benchmarks.md hold, and the plots, into `docs`."""
     from .plots import lag, latency
 
     found = json.loads(results.read_text())
@@ -39,7 +39,7 @@ def publish(results: Path, docs: Path = DOCS) -> None:
 
 
 def page(found: Json) -> str:
-    """The text of benchmarks.md."""
+    """The text of docs/benchmarks.md."""
     parts = [HEAD, *_machine(found), "## Results\n", _results(found), "## Distributions\n", *_distributions(found)]
     parts += ["![Latency by batch size](benchmarks-latency.svg)\n", "![Lag of the event loop](benchmarks-lag.svg)\n"]
     return "\n".join(parts)

@@ -1,4 +1,4 @@
-"""Batch meta: the description of a list of rows (api.md section 6), its columns already JSON bytes.
+"""Batch meta: the description of a list of rows (contract#batch-meta), its columns already JSON bytes.
 
 One code path for every reader: by keys, by indexes, of a whole partition, of a claim, of an insert.
 """

@@ -1,4 +1,4 @@
-"""Columns and arrays to JSON bytes, as api.md section 3 writes them. Pure functions; cells are never decoded."""
+"""Columns and arrays to JSON bytes, as contract#columns writes them. Pure functions; cells are never decoded."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""Why a call is refused, as one tree. A docstring is the default detail; `code` the stable name (api.md section 12).
+"""Why a call is refused, as one tree. A docstring is the default detail; `code` the stable name (contract#errors).
 
 Refused                       nothing changed; the caller can do something about it
 ├── Invalid                   DuplicateKeys, DuplicateIndexes, IdempotencyMismatch

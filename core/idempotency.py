@@ -1,4 +1,4 @@
-"""Calls sent again under their caller's key: the reply is given once more, and the change is made once (api.md 2).
+"""Calls sent again under their caller's key: its reply comes again, its change is made once (contract#idempotency).
 
 Pure: no clock, no I/O, nothing of HTTP; a reply is a status, bytes and a tag. The replies kept are state, made from the
 journal as partitions are. Calls that are not answered yet are the executor's and the parking lot's.

@@ -77,7 +77,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """All conditions must hold (api.md section 8). Asked the same, it is the same: what was made for one serves all."""
+    """All conditions must hold (contract#where). Asked the same, it is the same: what was made for one serves all."""
 
     conditions: tuple[Condition, ...]
 

@@ -1,6 +1,6 @@
 """Writes client/src/batchmeta/client.py: for every call of AsyncClient a blocking twin, types and docstring included.
 
-Run it after a change under client/src/batchmeta/aio/; tests/client/test_generated.py fails until then.
+Run it after a change under client/src/batchmeta/aio/; tests/client/test_blocking.py fails until then.
 """
 
 import ast
@@ -44,7 +44,7 @@ class Client(BlockingBase):
 
 
 def generated() -> str:
-    """The text of client.py."""
+    """The text of client/src/batchmeta/client.py."""
     return HEAD + "".join(f"\n{twin}" for name in SOURCES for twin in _twins(PACKAGE / "aio" / f"{name}.py"))
 
 

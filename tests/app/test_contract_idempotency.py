@@ -1,4 +1,4 @@
-"""`Idempotency-Key` of the contract's section 2, over HTTP: each changing call made once however often it is sent."""
+"""`Idempotency-Key` (contract#idempotency) over HTTP: each changing call made once however often it is sent."""
 
 import asyncio
 import json

@@ -66,7 +66,7 @@ documents = st.dictionaries(st.sampled_from("abc"), objects, max_size=3)
 
 
 def as_the_rfc_says(target: Any, patch: Any) -> Any:
-    """The pseudocode of section 2."""
+    """The pseudocode of RFC 7396, section 2."""
     if not isinstance(patch, dict):
         return patch
     if not isinstance(target, dict):

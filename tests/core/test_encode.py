@@ -1,4 +1,4 @@
-"""Columns as api.md section 3 writes them, against the plain meaning: a list of values, or one that all share."""
+"""Columns as contract#columns writes them, against the plain meaning: a list of values, or one that all share."""
 
 import json
 from typing import Any

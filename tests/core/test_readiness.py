@@ -1,4 +1,4 @@
-"""Production status and the backend-meta lookup, byte for byte what api.md section 6 says of one sample and one field.
+"""Production status and the backend-meta lookup, byte for byte what contract#batch-meta says of one cell.
 
 The vectorised answers are held against plain loops over plain dicts: per sample, per field, nothing clever.
 """

@@ -1,4 +1,4 @@
-"""Field schemas as api.md section 4 has them: every form in and out, when a field is ragged, what conflicts, what is
+"""Field schemas (contract#field-schema): every form in and out, when a field is ragged, what conflicts, what is
 forgotten. A refused write leaves nothing behind.
 """
 

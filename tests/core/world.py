@@ -40,7 +40,7 @@ class Same(msgspec.Struct, frozen=True):
 
 
 class Schema(msgspec.Struct, frozen=True):
-    """A field schema as it comes in (api.md section 4)."""
+    """A field schema as it comes in (contract#field-schema)."""
 
     dtype: str | None = None
     shape: list[int] | None = None

@@ -1,4 +1,4 @@
-"""Samplers with memory on plain rows, as api.md section 8 tells them: what they take, and how it is split for ranks."""
+"""Samplers with memory on plain rows (contract#sampler-memory): what they take, and how it is split for ranks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

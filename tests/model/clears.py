@@ -1,4 +1,4 @@
-"""Clears in two steps on the plain state, as api.md section 9 tells them."""
+"""Clears in two steps on the plain state, as contract#clears tells them."""
 
 import copy
 

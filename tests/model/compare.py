@@ -207,7 +207,7 @@ def _schema(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def described(partition: Partition, indexes: list[int], fields: list[str] | None, compact: bool) -> dict[str, Any]:
-    """The same from the model, as api.md section 6 defines it."""
+    """The same from the model, as contract#batch-meta defines it."""
     asked = list(dict.fromkeys(fields)) if fields is not None else sorted(partition.fields)
     known = [name for name in asked if name in partition.fields]
     rows = [partition.rows.get(index, NOBODY) for index in indexes]

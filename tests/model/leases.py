@@ -1,4 +1,4 @@
-"""Leases on the plain state, as api.md section 8 tells them: who holds what, until when, and what becomes of it.
+"""Leases on the plain state, as contract#leases tells them: who holds what, until when, and what becomes of it.
 
 Time is a number that `expire` is told. Each lease that runs out is a change of its own, a dead worker's are one.
 """

@@ -1,6 +1,6 @@
 """What samplers with memory keep of a task, on plain values: rows that were set aside, and what is told of them again.
 
-As api.md section 8 (table of samplers) and decision 0006 say. A key's rows are in shares, one per rank that may ask.
+As contract#sampler-memory says. A key's rows are in shares, one per rank that may ask.
 """
 
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The service's operations as api.md tells them, on the plain state. They know nothing of `core`.
+"""The service's operations as the contract tells them, on the plain state. They know nothing of `core`.
 
 An operation works on a copy; only if the copy differs from what was there is it a change, with a new revision. A call
 that the contract refuses raises `Refusal` with every code that would be right, and changes nothing. Leases, clears and

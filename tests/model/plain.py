@@ -1,4 +1,4 @@
-"""The state of the service as api.md tells it, in dicts and loops. It knows nothing of `core`.
+"""The state of the service as the contract tells it, in dicts and loops. It knows nothing of `core`.
 
 Revisions are left out of comparisons, so that two equal states are two states between which nothing changed.
 """

@@ -1,4 +1,4 @@
-"""Production leases and revoked cells on the plain state, as api.md section 7 tells them."""
+"""Production leases and revoked cells on the plain state, as contract#ttl and contract#revoke tell them."""
 
 import copy
 from collections.abc import Iterable, Sequence

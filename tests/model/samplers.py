@@ -1,4 +1,4 @@
-"""Samplers and `where` on plain rows, as api.md section 8 tells them. They know nothing of `core`.
+"""Samplers and `where` on plain rows, as contract#samplers tells them. They know nothing of `core`.
 
 A picker says which groups of rows could go out (of one row each, mostly), and which of them do.
 """

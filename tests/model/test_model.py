@@ -1,4 +1,4 @@
-"""The service does what api.md says: random calls, a restart among them, each held against a plain model of dicts.
+"""The service does what the contract says: random calls, a restart among them, each held against a model of dicts.
 
 After every call: all that can be seen is the model's; the supplies equal a fresh scan; a call that left all as it was
 made no revision; a refused one left every byte as it was; a restart brings back the same; the journal keeps the laws of

@@ -1,4 +1,4 @@
-"""Batch meta (api.md section 6): the description of a list of rows, as an immutable value with columns.
+"""Batch meta (contract#batch-meta): the description of a list of rows, as an immutable value with columns.
 
 What it is and how it goes to and from the wire; how it is cut and joined is in algebra.py. It says nothing of HTTP.
 """

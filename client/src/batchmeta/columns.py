@@ -1,4 +1,4 @@
-"""Columns: one value per row, either an `Array` of them or a `Const` that all rows share (api.md section 3).
+"""Columns: one value per row, either an `Array` of them or a `Const` that all rows share (contract#columns).
 
 An `Array` from the wire stays JSON bytes until its first use and is then decoded whole, never cell by cell.
 """

@@ -1,4 +1,4 @@
-"""The schema of one field in batch meta (api.md section 4): what its tensor is, and its shape for each row."""
+"""The schema of one field in batch meta (contract#field-schema): what its tensor is, and its shape for each row."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

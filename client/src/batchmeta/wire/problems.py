@@ -1,4 +1,4 @@
-"""Every error code of the contract (api.md section 12): its status, its title, and whether to send the call again.
+"""Every error code of the contract (contract#errors): its status, its title, and whether to send the call again.
 
 The server's `app/errors.py` and the client's exceptions are both built from this one table.
 """

@@ -141,7 +141,7 @@ class DeletedPartition(Reply):
 
 
 class BatchMeta(Reply, omit_defaults=True):
-    """The description of a list of rows (api.md section 6); every column has one value per row, in row order."""
+    """The description of a list of rows (contract#batch-meta); every column has one value per row, in row order."""
 
     partition_id: PartitionId
     revision: Revision

@@ -97,7 +97,7 @@ Where = Annotated[
 
 
 class FieldSchema(Request, frozen=True):
-    """One field's schema as a writer gives it (api.md section 4); exactly one of shape, shapes and lengths at most."""
+    """One field's schema as a writer gives it (contract#field-schema); at most one of shape, shapes and lengths."""
 
     kind: Kind | None = None
     dtype: Annotated[Dtype, Meta(description="torch's name of the dtype, for a tensor")] | None = None
@@ -257,7 +257,7 @@ class PlanClear(Request, frozen=True):
 
 
 class Sampler(Request, frozen=True):
-    """Which rows to take: a sampler's name with its arguments beside it (api.md section 8)."""
+    """Which rows to take: a sampler's name with its arguments beside it (contract#samplers)."""
 
     name: Annotated[str, Meta(min_length=1, max_length=200, description="name of the sampler")]
     n_samples_per_prompt: Annotated[Rows, Meta(description="rows of a whole group")] | None = None
