@@ -187,7 +187,7 @@ KINDS: dict[str, tuple[str, str, Callable[[Tree, str, str], bool]]] = {
     "anchor": (".py .md .yml .toml .sh", r"\b(contract#[a-z0-9-]+)", is_anchor),
     "link": (".md", r"\]\((?!https?://|mailto:)([^)\s]+)\)", is_link),
     "decision": (".py .md .yml .toml .sh", r"\b(decisions? [0-9]{4})\b", is_decision),
-    "section": (".py .md .yml .toml .sh", r"(?<!RFC \d{4} )(?<!RFC \d{4}, )\b(section [0-9]+)\b", is_nothing),
+    "section": (".py .md .yml .toml .sh", r"(?<!RFC \d{4}\s)(?<!RFC \d{4},\s)\b(section [0-9]+)\b", is_nothing),
     "flag": (".py .md", r"(?<![\w-])(--[a-z][a-z-]*[a-z])\b", is_flag),
     "variable": (".py .md .yml .toml .sh", r"\b(BATCHMETA_[A-Z_]+)\b", is_variable),
 }
