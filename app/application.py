@@ -17,8 +17,8 @@ from starlette.routing import Route, compile_path
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from core.executor import Executor
 from core.journal.contract import Durability
+from core.runtime.executor import Executor
 from core.samplers import Sampler
 
 from .checkpoints import Checkpoints

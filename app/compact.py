@@ -12,10 +12,10 @@ from pathlib import Path
 
 from core.engine import Engine
 from core.errors import Refused
-from core.image import image
 from core.journal import EntryId, FileJournal
 from core.journal.errors import JournalError
-from core.replay import replay
+from core.runtime.replay import replay
+from core.snapshot.image import image
 
 from .checkpoints import Checkpoints, Order
 

@@ -19,9 +19,9 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from batchmeta.wire.requests import Request as WireRequest
-from core.choices import advice
+from core.decode_errors import advice
 from core.errors import EpochMismatch, Refused
-from core.intake import check_name
+from core.writing.schemas import check_name
 
 from . import keys
 from .errors import EdgeRefused, edge_refused, refused

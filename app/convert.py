@@ -7,12 +7,12 @@ import msgspec
 
 from batchmeta.wire.requests import Condition, Include, Where
 from batchmeta.wire.types import Cells
-from core import intake
-from core import where as predicates
-from core.batch import View
-from core.cells import Column
 from core.operations.produce import RowWrite
-from core.selection import Selector
+from core.reading.batch import View
+from core.reading.selectors import Selector
+from core.state import where as predicates
+from core.state.cells.json_cells import Column
+from core.writing import schemas as intake
 
 from .contract import explained, invalid
 from .pieces import Decoder

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from core.executor import Executor
+from core.runtime.executor import Executor
 from core.samplers import Sampler
 
 from .settings import Settings

@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from core.executor import Executor
+from core.runtime.executor import Executor
 
 from .errors import EdgeRefused, edge_refused
 from .headers import by_name, check_once

@@ -2,7 +2,7 @@
 
 from hashlib import blake2b
 
-from core.idempotency import Keyed
+from core.state.kept_replies import Keyed
 
 from .errors import EdgeRefused
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, Raw
 
-from core.repeated import is_plain, repeated, repeated_name
+from core.state.cells.repeated_members import is_plain, repeated, repeated_name
 
 T = TypeVar("T", bound=msgspec.Struct)
 D = TypeVar("D")

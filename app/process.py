@@ -16,10 +16,10 @@ import uvicorn
 from core.device import DeviceUnavailable, choose
 from core.engine import Engine
 from core.errors import Refused
-from core.executor import Executor
 from core.journal import FileJournal, Journal, journal_from_url
 from core.journal.errors import JournalError
-from core.replay import begin_with
+from core.runtime.executor import Executor
+from core.runtime.replay import begin_with
 
 from . import memory, scheduling
 from .application import build, new_edge

@@ -5,9 +5,9 @@ import time
 from dataclasses import dataclass, field
 
 from core.errors import CheckpointExists, IdempotencyInFlight
-from core.executor import Executor
 from core.journal.contract import BEFORE_FIRST
 from core.operations import checkpoints as operations
+from core.runtime.executor import Executor
 
 from .checkpoints import Checkpoints, Note, Order
 from .compaction import Compaction

@@ -8,7 +8,7 @@ from pathlib import Path
 from core.engine import Engine
 from core.journal import FileJournal, journal_from_url
 from core.journal.errors import JournalError
-from core.replay import replay
+from core.runtime.replay import replay
 
 from .settings import Settings
 

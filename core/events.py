@@ -69,7 +69,7 @@ class Grouped(Event, frozen=True):
 
 
 class Produced(Event, frozen=True):
-    """`form` says which fields (core.forms); `sizes` int32 [rows, or 1 for all, sizes of all tensors in that order].
+    """`form` says which fields (core.state.cells.forms); `sizes` int32 [rows or 1, tensor sizes in that order].
 
     `backend`: per field a cell for all rows, or one each.
     """
@@ -222,7 +222,7 @@ class Begun(Event, frozen=True):
 
 
 class Restored(Event, frozen=True):
-    """The state is that of an image again; what must never go back goes on (core/restoring.py). Of no partition.
+    """The state is that of an image again; what must never go back goes on (core/snapshot/restore.py). Of no partition.
 
     `releases`: all that was leased in the image is free. (Restores of old journals kept it.)
     """

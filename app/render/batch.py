@@ -6,8 +6,8 @@ import numpy as np
 from msgspec import UNSET, Raw
 
 from batchmeta.wire import replies
-from core import encode
-from core.batch import Batch
+from core.reading.batch import Batch
+from core.state.cells import encode
 
 from ..incoming import Reply
 from .parts import APART, EtagOf, by_field, maybe, reply

@@ -4,7 +4,7 @@ import msgspec
 
 from batchmeta.wire import replies
 from core.operations.leases import Acked, Dead, Seen
-from core.partition import Partition
+from core.state.partition import Partition
 
 from ..incoming import Reply
 from .parts import reply

@@ -5,9 +5,9 @@ from typing import Any
 from msgspec import UNSET, Raw
 
 from batchmeta.wire import replies
-from core import encode
-from core.clears import Clear
 from core.operations.clears import Plan, Seen
+from core.state.cells import encode
+from core.state.clears import Clear
 
 from ..incoming import Reply
 from .parts import by_field, reply

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from msgspec import UNSET
 
 from batchmeta.wire import replies
-from core.fields import Field
 from core.operations.partitions import Deleted, Line, Summary
+from core.state.cells.fields import Field
 
 from ..incoming import Reply
 from .parts import EtagOf, reply, rfc3339

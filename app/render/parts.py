@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from core.encode import Pieces
+from core.state.cells.encode import Pieces
 
 from ..incoming import Reply
 

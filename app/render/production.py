@@ -5,9 +5,9 @@ from collections.abc import Callable
 from msgspec import UNSET, Raw
 
 from batchmeta.wire import replies
-from core import encode
 from core.operations.produce import Written
 from core.operations.read import BackendMeta, Production
+from core.state.cells import encode
 
 from ..incoming import Reply
 from .parts import APART, reply

@@ -6,11 +6,11 @@ import msgspec
 from msgspec import Raw
 
 from batchmeta.wire import replies
-from core import encode
 from core.operations.changes import Changes
 from core.operations.produce import Written
 from core.operations.read import KeyLine
-from core.partition import Partition
+from core.state.cells import encode
+from core.state.partition import Partition
 
 from ..incoming import Reply
 from .parts import reply

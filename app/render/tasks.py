@@ -6,10 +6,10 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from batchmeta.wire import replies
-from core import encode
 from core.operations.claim import Answer, Claimed, Explained, NotClaimed
 from core.operations.consumption import Consumption
 from core.samplers import Blocking
+from core.state.cells import encode
 
 from ..incoming import Reply
 from .batch import batch_meta

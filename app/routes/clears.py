@@ -4,7 +4,7 @@ from batchmeta.wire import replies
 from batchmeta.wire.requests import ClearQuery, Empty, ListClears, PlanClear
 from core.operations import clears
 from core.operations.clears import Wanted
-from core.where import some_where
+from core.state.where import some_where
 
 from .. import render
 from ..contract import Routes

@@ -4,7 +4,7 @@ from batchmeta.wire import replies
 from batchmeta.wire.requests import DeleteSamples, Insert, ListKeys, LookupKeys, PatchCustomMeta
 from core.operations import changes, produce, read
 from core.operations.delete import delete
-from core.where import some_where
+from core.state.where import some_where
 
 from .. import render
 from ..contract import Routes, invalid

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from core.operations.delete import delete
-from core.selection import Selector
+from core.reading.selectors import Selector
 
 from ..child import Child
 from ..engines import load, new_engine, settle

@@ -9,9 +9,9 @@ from statistics import mean
 from typing import Any
 
 from core.engine import Engine
-from core.executor import Executor
 from core.journal import Appended, EntryId, FileJournal
 from core.operations.produce import RowWrite, insert
+from core.runtime.executor import Executor
 
 from .. import wrk
 from ..child import Child

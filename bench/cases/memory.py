@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from core.operations.delete import delete
-from core.selection import Selector
+from core.reading.selectors import Selector
 
 from ..child import Child
 from ..engines import new_engine, settle, write

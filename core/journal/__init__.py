@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from ..home import at_home
+from core.home import at_home
+
 from .contract import BEFORE_FIRST, Appended, Entry, EntryId, Journal, Outcome
 from .errors import EntryUnknown, JournalDamaged, JournalError, JournalLocked, JournalUnavailable
 from .file import FLOOR_BYTES, FileJournal, Log, warn

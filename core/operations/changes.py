@@ -1,6 +1,6 @@
 """Following the keys of a partition: pages of what changed after a revision, and waiting for them.
 
-Reads only. What is told, and in which order, is in core.following.
+Reads only. What is told, and in which order, is in core.reading.key_changes.
 """
 
 import re
@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import Ints
-from ..engine import Engine
-from ..errors import Compacted, Invalid
-from ..following import LISTED, MAX_INDEX, REMOVED, Items, Place, fates, lately_after
-from ..parked import Parked
-from ..partition import Partition
-from ..where import Where
+from core.arrays import Ints
+from core.engine import Engine
+from core.errors import Compacted, Invalid
+from core.reading.key_changes import LISTED, MAX_INDEX, REMOVED, Items, Place, fates, lately_after
+from core.runtime.parked import Parked
+from core.state.partition import Partition
+from core.state.where import Where
+
 from .read import KeyLine
 
 MAX_SEEN = 65_536

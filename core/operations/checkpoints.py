@@ -1,7 +1,7 @@
 """Checkpoints: the state to go back to, and going back.
 
 What is restored is partitions with all they hold, tasks, closed claims, clears and kept replies. Leases are released.
-Indexes, revision and epoch go on (core/restoring.py).
+Indexes, revision and epoch go on (core/snapshot/restore.py).
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,15 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from ..arrays import Ints, pack
-from ..engine import Engine
-from ..errors import CheckpointCorrupt
-from ..events import Begun, Restored, Revoked
-from ..image import image
-from ..image import restore as read_image
-from ..partition import Partition
-from ..restoring import beyond
+from core.arrays import Ints, pack
+from core.engine import Engine
+from core.errors import CheckpointCorrupt
+from core.events import Begun, Restored, Revoked
+from core.snapshot.image import image
+from core.snapshot.image import restore as read_image
+from core.snapshot.restore import beyond
+from core.state.partition import Partition
+
 from . import due
 
 

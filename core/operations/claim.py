@@ -7,21 +7,22 @@ One verb, from its check to its parked retry, hence its length.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..arrays import Ints, pack
-from ..batch import Batch, View, describe
-from ..blocking import explain
-from ..ending import is_last, stranded
-from ..engine import Engine
-from ..errors import Invalid
-from ..events import Consumed, Leased, Terms
-from ..intake import check_fields
-from ..leases import Lease, claim_id
-from ..parked import Parked
-from ..partition import Partition
-from ..samplers import Blocking, ByRank, Sampler
-from ..samplers.own import Own
-from ..supply import Supply
-from ..where import Where
+from core.arrays import Ints, pack
+from core.engine import Engine
+from core.errors import Invalid
+from core.events import Consumed, Leased, Terms
+from core.reading.batch import Batch, View, describe
+from core.reading.blocking import explain
+from core.reading.sealed import is_last, stranded
+from core.runtime.parked import Parked
+from core.samplers import Blocking, ByRank, Sampler
+from core.samplers.own import Own
+from core.state.leases import Lease, claim_id
+from core.state.partition import Partition
+from core.state.supply.supply import Supply
+from core.state.where import Where
+from core.writing.schemas import check_fields
+
 from .consumption import Counts, counts_of
 from .shares import Asked, Chosen, memory_of
 

@@ -5,18 +5,18 @@ from itertools import islice
 
 import numpy as np
 
-from .. import encode
-from ..arrays import Ints, pack, run_of
-from ..clears import Clear, State
-from ..engine import Engine
-from ..errors import ClearClosed, ClearNotFound, Invalid
-from ..events import ClearAborted, ClearCommitted, ClearPlanned
-from ..fields import Field
-from ..intake import MAX_ROWS
-from ..partition import Partition
-from ..selection import SELECTORS, Selector, cursor_for, place_of, to_remove
-from ..status import bit_column
-from ..where import Where
+from core.arrays import Ints, pack, run_of
+from core.engine import Engine
+from core.errors import ClearClosed, ClearNotFound, Invalid
+from core.events import ClearAborted, ClearCommitted, ClearPlanned
+from core.reading.selectors import SELECTORS, Selector, cursor_for, place_of, to_remove
+from core.state.cells import encode
+from core.state.cells.fields import Field
+from core.state.cells.readiness import bit_column
+from core.state.clears import Clear, State
+from core.state.partition import Partition
+from core.state.where import Where
+from core.writing.schemas import MAX_ROWS
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Bits, Ints
-from ..engine import Engine
-from ..events import AnyEvent, Reset
-from ..partition import Partition
-from ..selection import Page, all_rows
-from ..tasks import CONSUMED
+from core.arrays import Bits, Ints
+from core.engine import Engine
+from core.events import AnyEvent, Reset
+from core.reading.selectors import Page, all_rows
+from core.state.partition import Partition
+from core.state.tasks import CONSUMED
 
 
 @dataclass(frozen=True, slots=True)

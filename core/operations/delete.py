@@ -1,11 +1,11 @@
 """Removing samples at once; the two-step clears, which wait for the bytes to go first, are another operation."""
 
-from ..arrays import pack
-from ..engine import Engine
-from ..errors import Invalid
-from ..events import Cleared
-from ..selection import SELECTORS, Selector, to_remove
-from ..where import Where
+from core.arrays import pack
+from core.engine import Engine
+from core.errors import Invalid
+from core.events import Cleared
+from core.reading.selectors import SELECTORS, Selector, to_remove
+from core.state.where import Where
 
 
 def delete(

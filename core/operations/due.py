@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from ..arrays import pack
-from ..engine import Engine
-from ..events import Expired
-from ..partition import Partition
+from core.arrays import pack
+from core.engine import Engine
+from core.events import Expired
+from core.state.partition import Partition
+
 from . import leases
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Ints, pack
-from ..engine import Engine
-from ..errors import ClaimNotFound, Invalid, LeaseLost
-from ..events import AnyEvent, Extended, Settled
-from ..leases import ACCEPTED, LOST, OPEN, REJECTED, RELEASED, Lease
-from ..partition import Partition
+from core.arrays import Ints, pack
+from core.engine import Engine
+from core.errors import ClaimNotFound, Invalid, LeaseLost
+from core.events import AnyEvent, Extended, Settled
+from core.state.leases import ACCEPTED, LOST, OPEN, REJECTED, RELEASED, Lease
+from core.state.partition import Partition
 
 TOO_OFTEN = "max-attempts"
 

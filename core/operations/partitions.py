@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from ..engine import Engine
-from ..errors import PartitionConflict, PartitionSealed, PreconditionFailed
-from ..events import AnyEvent, Limited, Limits, PartitionDeleted, PartitionMade, PartitionSet, Sealed, Settings
-from ..fields import Field
-from ..intake import DeclarationIn, check_fields, declared
-from ..parked import Parked
-from ..partition import NO_SETTINGS, Partition
-from ..selection import cursor_for, place_of
+from core.engine import Engine
+from core.errors import PartitionConflict, PartitionSealed, PreconditionFailed
+from core.events import AnyEvent, Limited, Limits, PartitionDeleted, PartitionMade, PartitionSet, Sealed, Settings
+from core.reading.selectors import cursor_for, place_of
+from core.runtime.parked import Parked
+from core.state.cells.fields import Field
+from core.state.partition import NO_SETTINGS, Partition
+from core.writing.schemas import DeclarationIn, check_fields, declared
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..arrays import Ints, pack
-from ..batch import Batch, View, describe
-from ..cells import Cells, Column, to_list
-from ..draft import Draft
-from ..engine import Engine
-from ..errors import FieldNotFound, Invalid, PartitionNotFound
-from ..events import BackendMetaSet
-from ..intake import GroupIds, SchemaIn, backend_columns, fields_write, group_cells
-from ..partition import Partition
+from core.arrays import Ints, pack
+from core.engine import Engine
+from core.errors import FieldNotFound, Invalid, PartitionNotFound
+from core.events import BackendMetaSet
+from core.reading.batch import Batch, View, describe
+from core.state.cells.json_cells import Cells, Column, to_list
+from core.state.partition import Partition
+from core.writing.draft import Draft
+from core.writing.schemas import GroupIds, SchemaIn, backend_columns, fields_write, group_cells
 
 
 @dataclass(frozen=True, slots=True)

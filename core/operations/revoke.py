@@ -1,13 +1,13 @@
 """Revoking production: the backend lost bytes, so their cells are not ready any more. Written again, they are."""
 
-from ..arrays import pack
-from ..engine import Engine
-from ..errors import FieldNotFound, Invalid
-from ..events import Revoked
-from ..intake import check_fields
-from ..partition import known
-from ..selection import SELECTORS, Selector, to_remove
-from ..status import count_bits
+from core.arrays import pack
+from core.engine import Engine
+from core.errors import FieldNotFound, Invalid
+from core.events import Revoked
+from core.reading.selectors import SELECTORS, Selector, to_remove
+from core.state.cells.readiness import count_bits
+from core.state.partition import known
+from core.writing.schemas import check_fields
 
 
 def revoke(engine: Engine, partition_id: str, selector: Selector, names: tuple[str, ...]) -> tuple[int, int]:

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ..arrays import Flags, Ints, pack
-from ..errors import Invalid, Refused
-from ..events import Allotted, Terms
-from ..gone import check_indexes
-from ..leases import ACCEPTED, Lease
-from ..partition import Partition
-from ..sampler_memory import Memory, Share
-from ..samplers.by_rank import ByRank
-from ..supply import Supply
-from ..tasks import CONSUMED
+from core.arrays import Flags, Ints, pack
+from core.errors import Invalid, Refused
+from core.events import Allotted, Terms
+from core.samplers.by_rank import ByRank
+from core.state.leases import ACCEPTED, Lease
+from core.state.partition import Partition
+from core.state.sampler_memory import Memory, Share
+from core.state.supply.supply import Supply
+from core.state.tasks import CONSUMED
+from core.writing.absent import check_indexes
 
 Take = Callable[[], Ints | None]
 GIVEN_OUT = 2**63 - 1  # every index of a share was

@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from ..choices import advice
-from ..errors import Invalid
+from core.decode_errors import advice
+from core.errors import Invalid
+
 from .by_rank import ByRank
 from .contract import Blocking, Sampler
 from .grpo_group import GrpoGroup

@@ -4,8 +4,9 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from ..arrays import Ints
-from ..partition import Partition
+from core.arrays import Ints
+from core.state.partition import Partition
+
 from .by_row import ByRow
 
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -21,7 +22,7 @@ class ByRank(ByRow, frozen=True):
 
     @property
     def key(self) -> str:
-        """What is remembered of a task under one name: see core.sampler_memory."""
+        """What is remembered of a task under one name: see core.state.sampler_memory."""
         raise NotImplementedError
 
     @property

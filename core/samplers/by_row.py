@@ -5,11 +5,12 @@ A sampler is a frozen Struct: its members are the arguments that a claim gives b
 
 from msgspec import Struct
 
-from ..arrays import Ints
-from ..orders import Order
-from ..partition import Partition
-from ..supply import Supply
-from ..where import Floats, Numbers, Weight, weight
+from core.arrays import Ints
+from core.state.partition import Partition
+from core.state.supply.orders import Order
+from core.state.supply.supply import Supply
+from core.state.where import Floats, Numbers, Weight, weight
+
 from .contract import Blocking
 
 EXAMPLES = 10

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..arrays import Ints
-from ..partition import Partition
-from ..supply import Supply
+from core.arrays import Ints
+from core.state.partition import Partition
+from core.state.supply.supply import Supply
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,11 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta, Struct
 
-from ..arrays import Flags, Ints
-from ..errors import Invalid
-from ..partition import Partition
-from ..supply import GroupBy, GroupIndex, Supply
+from core.arrays import Flags, Ints
+from core.errors import Invalid
+from core.state.partition import Partition
+from core.state.supply.supply import GroupBy, GroupIndex, Supply
+
 from .by_row import EXAMPLES
 from .contract import Blocking
 

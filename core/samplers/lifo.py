@@ -1,8 +1,9 @@
 """`lifo`: newest first, so that what is handed out is as fresh as can be; old rows may wait for ever."""
 
-from ..arrays import Ints
-from ..partition import Partition
-from ..supply import Supply
+from core.arrays import Ints
+from core.state.partition import Partition
+from core.state.supply.supply import Supply
+
 from .by_row import ByRow
 
 

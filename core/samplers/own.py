@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from ..arrays import Ints
-from ..partition import Partition
-from ..supply import Supply
+from core.arrays import Ints
+from core.state.partition import Partition
+from core.state.supply.supply import Supply
+
 from .contract import Blocking, Sampler
 
 _METHODS = {"check": 1, "least": 1, "offers": 2, "enough": 3, "take": 3, "blocking": 2}

@@ -1,9 +1,10 @@
 """`priority`: highest weight first (prioritized replay, arXiv 1511.05952, in its greedy form), ties by index."""
 
-from ..arrays import Ints
-from ..orders import Ranked
-from ..partition import Partition
-from ..supply import Supply
+from core.arrays import Ints
+from core.state.partition import Partition
+from core.state.supply.orders import Ranked
+from core.state.supply.supply import Supply
+
 from .by_row import ByWeight
 
 

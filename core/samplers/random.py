@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
-from ..arrays import Ints
-from ..orders import Ranked
-from ..partition import Partition
-from ..supply import Supply
+from core.arrays import Ints
+from core.state.partition import Partition
+from core.state.supply.orders import Ranked
+from core.state.supply.supply import Supply
+
 from .by_row import ByRow
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)

@@ -1,8 +1,9 @@
 """`rank_aware`: every caller of one rank and batch gets the same rows, lowest first when they are first asked for."""
 
-from ..arrays import Ints
-from ..partition import Partition
-from ..supply import Supply
+from core.arrays import Ints
+from core.state.partition import Partition
+from core.state.supply.supply import Supply
+
 from .by_rank import ByRank
 
 

@@ -6,13 +6,14 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from ..arrays import Ints
-from ..balance import balanced
-from ..errors import Invalid
-from ..orders import Weighed
-from ..partition import Partition
-from ..supply import Supply
-from ..where import Floats, Weight, weight
+from core.arrays import Ints
+from core.errors import Invalid
+from core.state.partition import Partition
+from core.state.supply.orders import Weighed
+from core.state.supply.supply import Supply
+from core.state.where import Floats, Weight, weight
+
+from .balance import balanced
 from .by_rank import ByRank
 from .by_row import EXAMPLES
 from .contract import Blocking

@@ -1,8 +1,9 @@
 """`sequential`: lowest indexes first."""
 
-from ..arrays import Ints
-from ..partition import Partition
-from ..supply import Supply
+from core.arrays import Ints
+from core.state.partition import Partition
+from core.state.supply.supply import Supply
+
 from .by_row import ByRow
 
 

@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
-from ..arrays import Ints
-from ..orders import Weighed
-from ..partition import Partition
-from ..supply import Supply
-from ..where import EXACT, Numbers
+from core.arrays import Ints
+from core.state.partition import Partition
+from core.state.supply.orders import Weighed
+from core.state.supply.supply import Supply
+from core.state.where import EXACT, Numbers
+
 from .by_row import ByWeight
 
 

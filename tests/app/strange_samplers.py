@@ -6,9 +6,9 @@ import numpy as np
 from msgspec import Struct
 
 from core.arrays import Ints
-from core.partition import Partition
 from core.samplers.by_row import ByRow
-from core.supply import Supply
+from core.state.partition import Partition
+from core.state.supply.supply import Supply
 
 
 class Every(ByRow, frozen=True):

@@ -8,8 +8,8 @@ import pytest
 
 from app.checkpoints import Checkpoints, Note, Order
 from core.errors import CheckpointCorrupt, CheckpointExists, CheckpointNotFound
-from core.image import image
 from core.journal import BEFORE_FIRST
+from core.snapshot.image import image
 from tests.conftest import ServerProcess
 from tests.core.world import new_engine
 

@@ -13,7 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 from app.application import build, new_edge
 from app.guard import Guard
 from app.settings import load
-from core.executor import Executor, Reading
+from core.runtime.executor import Executor, Reading
 
 from .service import refused
 

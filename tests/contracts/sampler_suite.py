@@ -11,17 +11,17 @@ from typing import Any, ClassVar
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.batch import View
 from core.engine import Engine
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.consumption import reset_consumption
 from core.operations.delete import delete
 from core.operations.partitions import put_partition
 from core.operations.produce import RowWrite, patch_custom_meta
-from core.partition import Partition
+from core.reading.batch import View
+from core.reading.selectors import Selector
 from core.samplers import Sampler, sampler
-from core.selection import Selector
-from core.supply import Supply
+from core.state.partition import Partition
+from core.state.supply.supply import Supply
 from tests.core.world import TENSOR, add, new_engine, write
 
 BIG = 2**53  # beyond it a float64 confuses integers

@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.batch import View
 from core.engine import Engine
-from core.executor import Executor
 from core.journal import Appended, EntryId, MemoryJournal
 from core.operations.claim import Answer, Claimed, Wanted, claim
+from core.reading.batch import View
+from core.runtime.executor import Executor
 from core.samplers import Sampler, Sequential
 from tests.core.world import Clock, add, new_engine, write
 

@@ -6,9 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import arena, encode
-from core.arena import Arena
-from core.cells import NULL
+from core.state.cells import encode
+from core.state.cells import json_buffer as arena
+from core.state.cells.json_buffer import Arena
+from core.state.cells.json_cells import NULL
 
 ROWS = 12
 cells = st.sampled_from([NULL, b"1", b"22", b'"a1,"', b'{"x":[1,2]}', b'"' + b"y" * 40 + b'"', b"[]"])

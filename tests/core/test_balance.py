@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.arrays import Ints
-from core.balance import balanced, greedy, spread
-from core.differencing import differenced
-from core.where import Floats
+from core.samplers.balance import balanced, greedy, spread
+from core.samplers.differencing import differenced
+from core.state.where import Floats
 
 WEIGHTS = st.lists(st.integers(-50, 5000), max_size=60)
 

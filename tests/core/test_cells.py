@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.cells import CellChecker, Const, json_values, merged
 from core.errors import Invalid
+from core.state.cells.json_cells import CellChecker, Const, json_values, merged
 
 MOST = 300
 

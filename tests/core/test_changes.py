@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import following, past
-from core.batch import View
-from core.cells import Const
 from core.engine import Engine
 from core.errors import Compacted, Invalid, PartitionCleared, PartitionNotFound
 from core.operations import changes
@@ -25,10 +22,14 @@ from core.operations.due import expire
 from core.operations.partitions import delete_partition
 from core.operations.produce import RowWrite, insert, patch_backend_meta, patch_custom_meta, produce
 from core.operations.revoke import revoke
-from core.parked import Parked
+from core.reading import key_changes as following
+from core.reading.batch import View
+from core.reading.selectors import Selector
+from core.runtime.parked import Parked
 from core.samplers import sampler
-from core.selection import Selector
-from core.where import Where
+from core.state import key_history as past
+from core.state.cells.json_cells import Const
+from core.state.where import Where
 from tests.core.test_where import parsed
 from tests.core.world import TENSOR, Book, Clock, add, add_keys, new_engine, write
 from tests.model.compare import dump
@@ -155,7 +156,7 @@ def clear_something(engine: Engine, chance: np.random.Generator, there: list[str
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_mirror_is_the_listing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.partition.GAPS", 3)
+    monkeypatch.setattr("core.state.partition.GAPS", 3)
     monkeypatch.setattr(changes, "MAX_SEEN", 5)
     monkeypatch.setattr(changes, "PLAIN", 1)
     monkeypatch.setattr(changes, "FILTERED", 2)

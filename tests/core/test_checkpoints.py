@@ -7,12 +7,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from core.batch import View
 from core.engine import Engine
 from core.errors import CheckpointCorrupt, Compacted, EpochMismatch, LeaseLost
 from core.events import Restored
-from core.executor import Terms
-from core.image import image
 from core.operations.changes import Asked, list_changes
 from core.operations.checkpoints import Saved, Went, begin_history, image_of, looked_through, restore
 from core.operations.claim import Claimed, Wanted, claim_now
@@ -23,9 +20,12 @@ from core.operations.delete import delete
 from core.operations.leases import Ack, ack
 from core.operations.partitions import await_partition, delete_partition, get_partition
 from core.operations.revoke import revoke
-from core.restoring import JUMP
+from core.reading.batch import View
+from core.reading.selectors import Selector
+from core.runtime.executor import Terms
 from core.samplers import Sequential, sampler
-from core.selection import Selector
+from core.snapshot.image import image
+from core.snapshot.restore import JUMP
 from tests.core.running import Running, running
 from tests.core.world import Book, add, add_keys, look, new_engine, write
 from tests.model.compare import dump

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.batch import View
 from core.engine import Engine
 from core.errors import ClearClosed, ClearNotFound, Invalid, LeaseLost, SampleCleared, SampleClearing, TooManySamples
 from core.operations.claim import Claimed, NotClaimed, Wanted, claim_now
@@ -19,9 +18,10 @@ from core.operations.leases import Ack, ack, expire, get_claim, list_dead
 from core.operations.partitions import delete_partition, put_partition, seal_partition, summarise
 from core.operations.produce import RowWrite, insert, patch_backend_meta, patch_custom_meta, produce
 from core.operations.read import list_keys, lookup_keys
+from core.reading.batch import View
+from core.reading.selectors import Selector
 from core.samplers import sampler
-from core.selection import Selector
-from core.where import where
+from core.state.where import where
 from tests.core.test_where import parsed
 from tests.core.world import MANY, OBJECT, TENSOR, Book, Clock, Schema, add, add_keys, look, new_engine, write
 from tests.model.compare import dump
@@ -664,7 +664,7 @@ def _check(engine: Engine) -> None:
 
 def test_a_write_lands_on_its_row_after_a_commit_that_closes_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Row numbers change with a commit: what was known of them before must not be used after."""
-    monkeypatch.setattr("core.partition.GAPS", 2)
+    monkeypatch.setattr("core.state.partition.GAPS", 2)
     engine = new_engine()
     indexes = add(engine, P, 9)
     going = plan(engine, *indexes[:8])

@@ -5,18 +5,18 @@ Somebody sets the date, or the system is suspended, or it boots anew and its mon
 
 import pytest
 
-from core.batch import View
 from core.engine import Engine
-from core.image import image, restore
 from core.journal import MemoryJournal
 from core.operations import due
 from core.operations.claim import NotClaimed, Wanted, claim_now
 from core.operations.clears import Wanted as Clearing
 from core.operations.clears import get_clear, plan_clear
 from core.operations.partitions import get_partition
-from core.replay import replay
+from core.reading.batch import View
+from core.reading.selectors import Selector
+from core.runtime.replay import replay
 from core.samplers import Sequential
-from core.selection import Selector
+from core.snapshot.image import image, restore
 from tests.core.running import Running, WatchedJournal, grow, running
 from tests.core.world import Clock, add_keys, new_engine
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import encode
+from core.state.cells import encode
 
 SHAPES = st.integers(0, 3).flatmap(
     lambda rank: st.lists(st.one_of(st.none(), st.lists(st.integers(0, 3), min_size=rank, max_size=rank)), max_size=6)

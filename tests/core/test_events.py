@@ -11,11 +11,8 @@ import pytest
 
 from core import events
 from core.arrays import pack, unpack
-from core.batch import View
-from core.cells import Const
 from core.engine import _APPLY, Engine
 from core.events import AnyEvent, Change, Declared, Event, Limits, Settings
-from core.forms import FieldForm, to_bytes
 from core.operations.checkpoints import begin_history, image_of, looked_through, restore
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.clears import Wanted as Wish
@@ -27,9 +24,12 @@ from core.operations.leases import Ack, ack, extend
 from core.operations.partitions import delete_partition, patch_partition, put_partition, seal_partition
 from core.operations.produce import RowWrite, patch_backend_meta, patch_custom_meta, produce
 from core.operations.revoke import revoke
+from core.reading.batch import View
+from core.reading.selectors import Selector
 from core.samplers import Sequential
 from core.samplers.rank_aware import RankAware
-from core.selection import Selector
+from core.state.cells.forms import FieldForm, to_bytes
+from core.state.cells.json_cells import Const
 from tests.core.world import OBJECT, TENSOR, Book, Schema, add, add_keys, new_engine
 from tests.model.compare import dump
 

@@ -12,18 +12,18 @@ import msgspec
 import orjson
 import pytest
 
-from core.cells import Const
 from core.engine import Engine
 from core.errors import JournalUnavailable, NotReady, Overloaded, PartitionNotFound, Unavailable
 from core.events import Change, Cleared
-from core.executor import Executor, Internal
 from core.journal import BEFORE_FIRST, Appended, MemoryJournal, Outcome
 from core.journal.errors import JournalUnavailable as DiskFailed
 from core.operations.consumption import read_consumption
 from core.operations.delete import delete
 from core.operations.partitions import delete_partition, list_partitions
-from core.parked import Parked
-from core.selection import Selector
+from core.reading.selectors import Selector
+from core.runtime.executor import Executor, Internal
+from core.runtime.parked import Parked
+from core.state.cells.json_cells import Const
 from tests.core.running import Gate, WatchedJournal, grow, running, same
 from tests.core.world import MANY, add, add_keys, look, new_engine
 
@@ -207,7 +207,7 @@ async def test_a_journal_that_cannot_be_read_ends_the_service() -> None:
 
 
 async def test_more_than_it_can_queue_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.executor.MAX_QUEUED", 3)
+    monkeypatch.setattr("core.runtime.executor.MAX_QUEUED", 3)
     async with running() as service:
         gate = await service.hold()
         replies = [service.put(add, "p") for _ in range(4)]

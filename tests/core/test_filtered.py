@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import core.filtered
-import core.partition
+import core.state.partition
+import core.state.supply.filtered
 from batchmeta.wire.requests import Where as Wire
-from core.batch import View
-from core.clears import Clear
 from core.engine import Engine
 from core.operations.claim import Answer, Claimed, NotClaimed, Wanted, claim, claim_now, explain_claim
 from core.operations.clears import Wanted as Clearing
@@ -25,10 +23,12 @@ from core.operations.leases import Ack, ack
 from core.operations.partitions import put_partition, seal_partition
 from core.operations.produce import RowWrite, patch_custom_meta, produce
 from core.operations.revoke import revoke
-from core.parked import Parked
+from core.reading.batch import View
+from core.reading.selectors import Selector
+from core.runtime.parked import Parked
 from core.samplers import sampler
-from core.selection import Selector
-from core.where import Where, where
+from core.state.clears import Clear
+from core.state.where import Where, where
 from tests.core.world import TENSOR, add, new_engine, write
 
 P = "p"
@@ -179,7 +179,7 @@ def test_a_task_that_begins_anew_may_take_all_that_passes_again() -> None:
 
 
 def test_rows_may_move_when_gaps_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core.partition, "GAPS", 2)
+    monkeypatch.setattr(core.state.partition, "GAPS", 2)
     engine = new_engine()
     rows = tagged(engine, *({"v": number % 2 * 2} for number in range(9)))
     assert taken(claim_now(engine, P, wanted(NEWER, 5))) is None
@@ -320,7 +320,7 @@ def test_what_is_kept_through_any_changes_is_what_a_scan_finds(steps: list[tuple
     tagged(engine, {"v": 1}, {"v": 2, "k": "a"}, {"v": 3}, {"k": "a"}, group_ids=["g0", "g1", "g0", "g1"])
     held: list[Claimed] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(core.partition, "GAPS", 2)
+        patch.setattr(core.state.partition, "GAPS", 2)
         for number, one in enumerate(steps):
             if number % look == 0:
                 for conditions in (NEWER, KIND):
@@ -367,10 +367,10 @@ def test_a_supply_nobody_asks_for_ends_and_so_does_the_oldest_of_too_many() -> N
     claim_now(engine, P, wanted(NEWER, 2))
     filtered = engine.partitions[P].filtered
     assert len(list(filtered)) == 1
-    for n in range(core.filtered.BLOCK + 3):
+    for n in range(core.state.supply.filtered.BLOCK + 3):
         tag(engine, rows[0], v=n)
     assert len(list(filtered)) == 0
-    for n in range(core.filtered.MAX_FILTERED + 5):
+    for n in range(core.state.supply.filtered.MAX_FILTERED + 5):
         claim_now(engine, P, wanted([{"path": "v", "op": ">=", "value": n - 5_000}], 2))
-    assert len(list(filtered)) == core.filtered.MAX_FILTERED
+    assert len(list(filtered)) == core.state.supply.filtered.MAX_FILTERED
     assert len(engine.partitions[P].supplies) == 0

@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import IdempotencyMismatch
 from core.events import Kept
-from core.idempotency import MAX_KEPT, MAX_KEPT_BYTES, KeptReplies, Keyed, size_of
+from core.state.kept_replies import MAX_KEPT, MAX_KEPT_BYTES, KeptReplies, Keyed, size_of
 
 DIGEST = b"d" * 32
 

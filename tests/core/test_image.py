@@ -5,10 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from core.batch import View
 from core.engine import Engine
 from core.events import Kept
-from core.image import STATE, image, restore
 from core.operations import due
 from core.operations.changes import Asked, list_changes
 from core.operations.claim import Claimed, Wanted, claim_now
@@ -19,12 +17,14 @@ from core.operations.leases import Ack, ack
 from core.operations.partitions import delete_partition, seal_partition
 from core.operations.produce import RowWrite, patch_custom_meta
 from core.operations.revoke import revoke
+from core.reading.batch import View
+from core.reading.selectors import Selector
 from core.samplers import Sampler
 from core.samplers.grpo_group import GrpoGroup
 from core.samplers.rank_aware import RankAware
 from core.samplers.seqlen_balanced import SeqlenBalanced
 from core.samplers.sequential import Sequential
-from core.selection import Selector
+from core.snapshot.image import STATE, image, restore
 from tests.core.test_where import parsed
 from tests.core.world import Book, Clock, Schema, add, add_keys, new_engine, write
 

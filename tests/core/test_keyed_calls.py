@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from core.batch import View
 from core.errors import IdempotencyInFlight, IdempotencyMismatch, NotReady, PartitionCleared, PartitionNotFound
 from core.events import Change, Kept
-from core.executor import Terms
-from core.idempotency import Keyed
 from core.operations.claim import Claimed, Wanted, claim
 from core.operations.partitions import delete_partition
+from core.reading.batch import View
+from core.runtime.executor import Terms
 from core.samplers import Sequential
+from core.state.kept_replies import Keyed
 from tests.core.running import Gate, Running, WatchedJournal, grow, handed, running
 from tests.core.world import add, add_keys, look, write
 from tests.model.compare import dump

@@ -5,18 +5,18 @@ import numpy as np
 import pytest
 
 from core.arrays import pack
-from core.batch import View
 from core.engine import Engine
 from core.errors import ClaimNotFound, Invalid, LeaseLost
 from core.events import Settled
-from core.leases import REMEMBERED, Leases, claim_id, number_of
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.consumption import counts_of, reset_consumption
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack, expire, extend, get_claim, list_dead, release_worker
 from core.operations.partitions import patch_partition
+from core.reading.batch import View
+from core.reading.selectors import Selector
 from core.samplers import sampler
-from core.selection import Selector
+from core.state.leases import REMEMBERED, Leases, claim_id, number_of
 from tests.core.world import Book, Clock, add, new_engine, write
 from tests.model.compare import dump
 

@@ -7,11 +7,11 @@ import logging
 
 import pytest
 
-from core.batch import View
 from core.engine import Engine
 from core.errors import JournalUnavailable
 from core.journal import Appended, EntryId, Outcome
 from core.operations.claim import Wanted, claim_now
+from core.reading.batch import View
 from core.samplers import Sequential
 from tests.core.running import WatchedJournal, grow, running
 from tests.core.world import add, look

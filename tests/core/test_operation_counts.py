@@ -9,14 +9,14 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from core.arrays import Ints
-from core.batch import View
 from core.engine import Engine
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.clears import Wanted as Wish
 from core.operations.clears import abort_clear, commit_clear, plan_clear
+from core.reading.batch import View
+from core.reading.selectors import Selector
 from core.samplers import sampler
-from core.selection import Selector
-from core.status import StatusWords
+from core.state.cells.readiness import StatusWords
 
 from .world import add, look, new_engine, write
 
@@ -38,7 +38,7 @@ class Counter(TorchDispatchMode):
 @pytest.fixture(autouse=True)
 def torch_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit words as on an accelerator: on the CPU they are reached through numpy, past torch's dispatcher."""
-    monkeypatch.setattr("core.grid.status_words", StatusWords)
+    monkeypatch.setattr("core.state.cells.grid.status_words", StatusWords)
 
 
 def ready(rows: int) -> Engine:

@@ -18,9 +18,9 @@ import pytest
 from app import compaction
 from app.compact import compact
 from core.engine import Engine
-from core.executor import Executor
 from core.journal import EntryId, FileJournal, JournalError, JournalUnavailable
 from core.journal.folder import REAL_DISK, Disk, Folder
+from core.runtime.executor import Executor
 from tests.contracts.power import UncertainDisk
 from tests.core.running import TIMEOUT_S
 from tests.crash.account import Account

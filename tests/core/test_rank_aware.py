@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.batch import View
 from core.engine import Engine
 from core.errors import Invalid, LeaseLost, SampleCleared, SampleClearing
 from core.operations.claim import Claimed, NotClaimed, Wanted, claim_now, explain_claim
@@ -17,8 +16,9 @@ from core.operations.due import expire
 from core.operations.leases import Ack, ack, list_dead, release_worker
 from core.operations.partitions import delete_partition, patch_partition, put_partition, seal_partition
 from core.operations.revoke import revoke
+from core.reading.batch import View
+from core.reading.selectors import Selector
 from core.samplers import sampler
-from core.selection import Selector
 from tests.core.world import Book, Clock, add, new_engine, write
 from tests.model.compare import dump
 
@@ -343,7 +343,7 @@ def test_memory_outlives_the_closing_of_gaps_and_growth() -> None:
 
 
 def test_a_claim_closed_long_ago_is_still_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.leases.REMEMBERED", 1)
+    monkeypatch.setattr("core.state.leases.REMEMBERED", 1)
     engine = ready(8)
     first = take(engine, 0, 0)
     settle(engine, first, accept=None)

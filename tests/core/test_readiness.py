@@ -14,17 +14,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from core import encode
-from core.batch import Batch, Cut, View
-from core.cells import Const
 from core.engine import Engine
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.delete import delete
 from core.operations.partitions import put_partition
 from core.operations.produce import RowWrite, patch_backend_meta
 from core.operations.read import read, read_backend_meta
+from core.reading.batch import Batch, Cut, View
+from core.reading.selectors import Selector
 from core.samplers import Sequential
-from core.selection import Selector
+from core.state.cells import encode
+from core.state.cells.json_cells import Const
 from tests.core.world import MANY, TENSOR, Schema, add, add_keys, look, new_engine, write
 
 P = "train@0"

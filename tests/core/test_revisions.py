@@ -2,14 +2,14 @@
 
 import json
 
-from core.batch import View
-from core.cells import Const
 from core.engine import Engine
 from core.operations.delete import delete
 from core.operations.partitions import put_partition
 from core.operations.produce import RowWrite, insert, patch_backend_meta, patch_custom_meta, produce
 from core.operations.read import list_keys, read_backend_meta
-from core.selection import Selector
+from core.reading.batch import View
+from core.reading.selectors import Selector
+from core.state.cells.json_cells import Const
 from tests.core.world import MANY, TENSOR, Schema, add, add_keys, new_engine, write
 
 P = "p"

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from core.batch import View
-from core.cells import Const
 from core.engine import Engine
 from core.errors import DtypeConflict, FieldNotFound, Invalid, PartitionCleared, PartitionNotFound
 from core.operations.claim import Claimed, NotClaimed, Wanted, claim_now
@@ -18,8 +16,10 @@ from core.operations.partitions import delete_partition, get_partition, put_part
 from core.operations.produce import RowWrite, patch_backend_meta, produce
 from core.operations.read import read_production
 from core.operations.revoke import revoke
+from core.reading.batch import View
+from core.reading.selectors import Selector
 from core.samplers import sampler
-from core.selection import Selector
+from core.state.cells.json_cells import Const
 from tests.core.world import MANY, OBJECT, TENSOR, Book, Schema, add, add_keys, look, new_engine, write
 from tests.model.compare import dump
 
@@ -201,7 +201,7 @@ def test_a_declared_field_goes_back_to_its_declaration() -> None:
 
 
 def test_many_fields_and_closed_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.partition.GAPS", 1)
+    monkeypatch.setattr("core.state.partition.GAPS", 1)
     engine = new_engine()
     rows = add(engine, P, 40)
     write(engine, P, rows, ["f0"])

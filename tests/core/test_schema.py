@@ -14,7 +14,7 @@ from core.errors import DtypeConflict, Invalid, KindConflict, PartitionConflict,
 from core.operations.delete import delete
 from core.operations.partitions import get_partition, put_partition
 from core.operations.produce import RowWrite, produce
-from core.selection import Selector
+from core.reading.selectors import Selector
 from tests.core.world import OBJECT, Same, Schema, add, look, new_engine, write
 from tests.model.compare import dump
 

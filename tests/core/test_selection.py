@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import core.operations.read
-from core.batch import View
 from core.engine import Engine
 from core.errors import FieldNotFound, Invalid, KeyNotFound, SampleNotFound
 from core.operations.consumption import read_consumption
 from core.operations.delete import delete
 from core.operations.partitions import delete_partition, list_partitions
 from core.operations.read import list_keys, lookup_keys, read, read_backend_meta, read_production
-from core.selection import Selector
+from core.reading.batch import View
+from core.reading.selectors import Selector
 from tests.core.world import add, add_keys, new_engine, write
 
 P = "p"
@@ -110,7 +110,7 @@ def test_a_row_that_is_there_throughout_is_listed_exactly_once(
 
 
 def test_a_cursor_outlives_the_row_it_points_at_and_the_closing_of_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.partition.GAPS", 0)
+    monkeypatch.setattr("core.state.partition.GAPS", 0)
     engine = new_engine()
     add(engine, P, 20)
     items, cursor = whole(engine, 4, None)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from batchmeta.wire.requests import Condition
-from core.batch import View
 from core.engine import Engine
 from core.errors import Invalid, SampleCleared
 from core.operations.claim import Claimed, NotClaimed, Wanted, claim_now, explain_claim
@@ -16,9 +15,10 @@ from core.operations.delete import delete
 from core.operations.due import expire
 from core.operations.leases import Ack, ack
 from core.operations.partitions import put_partition, seal_partition
+from core.reading.batch import View
+from core.reading.selectors import Selector
 from core.samplers import sampler
-from core.selection import Selector
-from core.where import where
+from core.state.where import where
 from tests.core.test_rank_aware import account, at, check, rows_of, seen, settle
 from tests.core.world import Book, add, new_engine, write
 from tests.model.compare import dump

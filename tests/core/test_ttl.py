@@ -2,9 +2,6 @@
 
 import pytest
 
-from core.batch import View
-from core.cells import Const
-from core.deadlines import SLACK, Deadlines
 from core.engine import Engine
 from core.errors import KeyNotFound, SampleCleared, TooManySamples
 from core.operations.claim import Claimed, claim_now
@@ -16,8 +13,11 @@ from core.operations.due import begin_anew, expire, next_due
 from core.operations.partitions import delete_partition, get_partition, patch_partition, put_partition, seal_partition
 from core.operations.produce import RowWrite, patch_backend_meta, patch_custom_meta, produce
 from core.operations.revoke import revoke
+from core.reading.batch import View
+from core.reading.selectors import Selector
 from core.samplers import sampler
-from core.selection import Selector
+from core.state.cells.json_cells import Const
+from core.state.deadlines import SLACK, Deadlines
 from tests.core.world import MANY, TENSOR, Book, Clock, add, add_keys, new_engine, write
 from tests.model.compare import dump
 
@@ -246,7 +246,7 @@ def test_what_expired_stays_so_over_a_restart() -> None:
 
 
 def test_rows_outlive_the_closing_of_gaps_with_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.partition.GAPS", 1)
+    monkeypatch.setattr("core.state.partition.GAPS", 1)
     engine = new_engine()
     add(engine, P, 40, ttl_s=10.0)
     delete(engine, P, Selector(list(range(3, 38))))

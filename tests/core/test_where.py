@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from batchmeta.wire.requests import Where as Wire
 from core.errors import Invalid
-from core.where import Where, some_where, weight, where
+from core.state.where import Where, some_where, weight, where
 
 CELL = b'{"n":8,"f":8.0,"s":"8","t":true,"list":[1],"deep":{"n":-1,"a.b":"x"},"":"nameless","big":9007199254740993}'
 

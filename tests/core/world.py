@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 import msgspec
 import torch
 
-from core.batch import Batch, View
-from core.cells import Column
 from core.engine import Engine
 from core.events import Change
 from core.operations.produce import RowWrite, Written, insert, produce
 from core.operations.read import read
-from core.selection import Selector
+from core.reading.batch import Batch, View
+from core.reading.selectors import Selector
+from core.state.cells.json_cells import Column
 
 ALL_PARTS = frozenset({"keys", "group_ids", "field_schema", "custom_meta", "backend_meta", "field_status"})
 MANY = 65_536

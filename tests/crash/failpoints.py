@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.engine import Engine
-from core.executor import Executor
 from core.journal import EntryId, FileJournal
 from core.journal.folder import REAL_DISK, Disk, Folder
 from core.journal.segment import MARK, SNAPSHOT
+from core.runtime.executor import Executor
 from tests.contracts.journal_disks import ForgetfulDisk
 from tests.crash.planted import PLANTED
 

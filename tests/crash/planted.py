@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.events import Change, Kept
-from core.executor import Executor
 from core.journal import FileJournal, snapshots
 from core.journal.folder import Folder
+from core.runtime.executor import Executor
 
 Patch = Callable[[Any, str, Any], object]
 

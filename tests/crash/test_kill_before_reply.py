@@ -13,7 +13,7 @@ MARK = "x-die"
 # The process ends itself where a drain is on disk and its answers have not left, once there is a key in that drain.
 DIES = f"""
 import os, signal
-from core.executor import Executor
+from core.runtime.executor import Executor
 
 deliver = Executor._deliver
 

@@ -15,8 +15,8 @@ from app.compact import compact
 from batchmeta import AsyncClient, ConnectionLost, JournalUnavailable, NotReady, Retries
 from core.engine import Engine
 from core.errors import Refused
-from core.executor import Executor
 from core.journal import BEFORE_FIRST, FileJournal, JournalError
+from core.runtime.executor import Executor
 from tests.conftest import ServerProcess
 from tests.contracts.journal_disks import ForgetfulDisk
 from tests.crash.resuming import NAME, Run

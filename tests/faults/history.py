@@ -16,10 +16,10 @@ import msgspec
 from app.settings import Settings, load
 from app.verify import verify
 from core.engine import Engine
-from core.image import image
 from core.journal import BEFORE_FIRST, FileJournal, JournalError
 from core.journal.segment import decode_head
-from core.replay import replay
+from core.runtime.replay import replay
+from core.snapshot.image import image
 from tests.contracts.journal_disks import QUICK_DISK
 from tests.core.world import add, add_keys, new_engine, write
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from core.journal import FileJournal
-from core.replay import replay
+from core.runtime.replay import replay
 from tests.conftest import DEADLINE_S, NO_TLS, ROOT, ServerProcess
 from tests.core.world import MANY, new_engine
 

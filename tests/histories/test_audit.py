@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.apply.hand_out import allot, settle
 from core.arrays import pack
-from core.batch import View
 from core.engine import _APPLY, Engine
 from core.errors import Refused
 from core.events import (
@@ -35,17 +35,17 @@ from core.events import (
     Settled,
     Terms,
 )
-from core.handing_out import allot, settle
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.clears import Wanted as WantedClear
 from core.operations.clears import abort_clear, commit_clear, plan_clear
 from core.operations.consumption import counts_of, reset_consumption
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack, expire, extend, release_worker
-from core.partition import Partition
+from core.reading.batch import View
+from core.reading.selectors import Selector
 from core.samplers import Sampler, sampler
-from core.selection import Selector
-from core.tasks import Task
+from core.state.partition import Partition
+from core.state.tasks import Task
 from tests.core.world import Clock, add, new_engine, write
 from tests.histories.audit import Audit
 from tests.histories.books import Broken
@@ -192,7 +192,7 @@ def offers_accepted_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def expires_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     """An expired lease takes rows with it that were settled before."""
-    monkeypatch.setattr("core.leases.Lease.open_rows", lambda self: self.indexes)
+    monkeypatch.setattr("core.state.leases.Lease.open_rows", lambda self: self.indexes)
 
 
 def forgets_who_holds(monkeypatch: pytest.MonkeyPatch) -> None:

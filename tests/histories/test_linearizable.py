@@ -95,7 +95,7 @@ def test_histories_are_linearizable_though_the_server_is_killed(tmp_path: Path) 
 
 # What a claim took stays on offer: the bug that the whole service exists to be without.
 FORGETS = """
-from core.partition import Partition
+from core.state.partition import Partition
 
 supplies_of = Partition.supplies_of
 Partition.supplies_of = lambda self, name: iter(())

@@ -11,7 +11,7 @@ from starlette.types import Message
 
 from app.application import build, new_edge
 from app.settings import load
-from core.executor import Executor
+from core.runtime.executor import Executor
 
 
 class Application:

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from hypothesis import strategies as st
 
-from core.batch import View
 from core.operations.claim import Wanted
+from core.reading.batch import View
 from core.samplers import sampler
 from tests.model import calls, draws, shares
 from tests.model.by_rank import ByRank

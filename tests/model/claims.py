@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core.leases import number_of
+from core.state.leases import number_of
 from tests.model import shares
 from tests.model.asked import Asked
 from tests.model.by_rank import ByRank

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from core.engine import Engine
-from core.leases import claim_id
-from core.partition import Partition as Held
+from core.state.leases import claim_id
+from core.state.partition import Partition as Held
 from tests.model import calls
 from tests.model.clears import fields_of
 from tests.model.plain import Partition, Row, Schema

@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from core.cells import Column, Const
 from core.operations.produce import RowWrite
+from core.state.cells.json_cells import Column, Const
 from tests.core.world import Same
 from tests.core.world import Schema as SchemaIn
 from tests.model.by_rank import ByRank, RankAware, SeqlenBalanced

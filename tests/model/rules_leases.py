@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from core.leases import claim_id, number_of
 from core.operations.leases import Ack
+from core.state.leases import claim_id, number_of
 from tests.model import calls, draws
 from tests.model.compare import seen
 from tests.model.machine import Machine

@@ -19,9 +19,9 @@ from core.arrays import unpack
 from core.engine import Engine
 from core.errors import Refused
 from core.events import Allotted, Change, Kept
-from core.executor import Executor, Terms
-from core.idempotency import KeptReplies, Keyed
 from core.journal import EntryId, MemoryJournal
+from core.runtime.executor import Executor, Terms
+from core.state.kept_replies import KeptReplies, Keyed
 from tests.core.world import Clock, new_engine
 from tests.model.asgi import Application
 from tests.model.calls import Call

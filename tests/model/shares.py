@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from core.leases import number_of
 from core.operations.claim import Wanted
+from core.state.leases import number_of
 from tests.model.by_rank import ByRank
 from tests.model.memory import Allotment, Fetch, Share, Terms, Told, told
 from tests.model.plain import Partition

@@ -8,9 +8,9 @@ import copy
 import numpy as np
 
 from core.engine import Engine
-from core.partition import Partition
-from core.supply import GroupIndex, Supply
-from core.where import Where
+from core.state.partition import Partition
+from core.state.supply.supply import GroupIndex, Supply
+from core.state.where import Where
 from tests.model.model import Plain
 from tests.model.samplers import Condition, passes
 

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, run_state_machine_as_test
 
-import core.clears
 import core.engine
-import core.leases
-import core.partition
+import core.state.clears
+import core.state.leases
+import core.state.partition
 from tests.core.world import new_engine
 from tests.model.model import MAX_DELETED
 from tests.model.plain import REMEMBERED
@@ -70,10 +70,10 @@ def run(machine: type[EngineAgainstModel], examples: int) -> None:
 def short_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept of the past is forgotten within a run."""
     monkeypatch.setattr(core.engine, "MAX_DELETED", MAX_DELETED)
-    monkeypatch.setattr(core.leases, "REMEMBERED", REMEMBERED)
-    monkeypatch.setattr(core.clears, "REMEMBERED", REMEMBERED)
-    monkeypatch.setattr(core.partition, "GAPS", 2)
-    monkeypatch.setattr(core.partition, "MAX_SUPPLIES", 3)
+    monkeypatch.setattr(core.state.leases, "REMEMBERED", REMEMBERED)
+    monkeypatch.setattr(core.state.clears, "REMEMBERED", REMEMBERED)
+    monkeypatch.setattr(core.state.partition, "GAPS", 2)
+    monkeypatch.setattr(core.state.partition, "MAX_SUPPLIES", 3)
 
 
 def test_the_engine_is_the_model() -> None:

@@ -9,11 +9,11 @@ import msgspec
 
 from app.incoming import Reply
 from batchmeta.wire.requests import Condition as ConditionIn
-from core.cells import Column
 from core.operations.produce import RowWrite
-from core.selection import Selector
-from core.where import Where
-from core.where import where as checked
+from core.reading.selectors import Selector
+from core.state.cells.json_cells import Column
+from core.state.where import Where
+from core.state.where import where as checked
 from tests.core.world import Schema as SchemaIn
 from tests.model.said import Chosen
 from tests.model.samplers import Condition

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from app import render
-from core.batch import View
 from core.operations import changes as following
 from core.operations import consumption, leases, read
-from core.selection import Selector
+from core.reading.batch import View
+from core.reading.selectors import Selector
 from tests.core.world import ALL_PARTS, MANY
 from tests.model.calls.call import PAGE, Call, conditions, members, of, selected, selector
 from tests.model.said import Chosen

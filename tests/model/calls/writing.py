@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from app import render
-from core.cells import Column
 from core.operations import produce as production
 from core.operations import revoke as revoking
 from core.operations.delete import delete
 from core.operations.produce import RowWrite
+from core.state.cells.json_cells import Column
 from tests.core.world import Schema as SchemaIn
 from tests.model.calls.call import Call, column, conditions, members, of, rows, schema, selected, selector
 from tests.model.said import Chosen

@@ -1,0 +1,103 @@
+"""Why a claim got nothing: reasons, counts, and a few rows to look at. Looked up only for an answer that says so."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from core.arrays import Flags, Ints
+from core.samplers import Blocking, Sampler
+from core.state.cells.fields import Field
+from core.state.cells.readiness import bit_column
+from core.state.partition import Partition
+from core.state.supply.supply import Sieve, Supply
+from core.state.tasks import CONSUMED, DEAD, LEASED, Task
+
+EXAMPLES = 10
+CHUNK = 8192
+
+
+def explain(
+    partition: Partition | None, task: str, fields: tuple[str, ...], sampler: Sampler, supply: Supply | None
+) -> list[Blocking]:
+    """Every reason that holds rows back from `task`, those of the fields first. No supply: a field is unknown."""
+    if partition is None:
+        return [Blocking("partition-absent", 0)]
+    unknown = [
+        Blocking("field-unknown", partition.rows.live_count, field=f) for f in fields if f not in partition.fields
+    ]
+    found = [*unknown, *_not_produced(partition, fields), *_held(partition, partition.tasks.get(task))]
+    if supply is not None and supply.sieve is not None:
+        found += _filtered(partition, task, supply.sieve)
+    found += sampler.blocking(partition, supply) + _clearing(partition, partition.tasks.get(task))
+    return found + _exhausted(partition, partition.tasks.get(task))
+
+
+def _not_produced(partition: Partition, fields: tuple[str, ...]) -> list[Blocking]:
+    out = []
+    for field in (partition.fields[name] for name in fields if name in partition.fields):
+        count = partition.rows.live_count - partition.grid.produced_live(field)
+        if count:
+            out.append(Blocking("not-produced", count, _first(partition, _lacks(partition, field)), field=field.name))
+    return out
+
+
+def _lacks(partition: Partition, field: Field) -> Callable[[Ints], Flags]:
+    return lambda rows: bit_column(partition.grid.status.gather(rows), field.bit) == 0
+
+
+def _first(partition: Partition, wanted: Callable[[Ints], Flags]) -> tuple[int, ...]:
+    """The first few live indexes that are `wanted`, looked for in chunks."""
+    found: list[int] = []
+    last = -1
+    while len(found) < EXAMPLES:
+        rows = partition.rows.after(last, CHUNK)
+        if not len(rows):
+            break
+        found += partition.rows.global_index[rows[wanted(rows)][:EXAMPLES]].tolist()
+        last = int(partition.rows.global_index[rows[-1]])
+    return tuple(found[:EXAMPLES])
+
+
+def _held(partition: Partition, task: Task | None) -> list[Blocking]:
+    """Rows that the task has consumed, has out on lease, or will not get again."""
+    if task is None:
+        return []
+    counts = (("consumed", CONSUMED, task.consumed_live), ("leased", LEASED, task.leased), ("dead", DEAD, task.dead))
+    return [_in_state(partition, task, *one) for one in counts if one[2]]
+
+
+def _in_state(partition: Partition, task: Task, reason: str, state: int, count: int) -> Blocking:
+    n = partition.rows.n
+    rows = np.flatnonzero((task.state[:n] == state) & (partition.rows.live[:n] == 1))[:EXAMPLES]
+    return Blocking(reason, count, tuple(partition.rows.global_index[rows].tolist()))
+
+
+def _clearing(partition: Partition, task: Task | None) -> list[Blocking]:
+    """Rows that an abort of their clear would bring back, and that the task has not consumed."""
+    if not partition.rows.clearing_count:
+        return []
+    rows = np.flatnonzero(partition.rows.clearing)
+    if task is not None:
+        rows = rows[task.state[rows] != CONSUMED]
+    examples = partition.rows.global_index[rows[:EXAMPLES]].tolist()
+    return [Blocking("clearing", len(rows), tuple(examples))] if len(rows) else []
+
+
+def _filtered(partition: Partition, task: str, sieve: Sieve) -> list[Blocking]:
+    """Rows that the task could take, now or once they are produced, if they passed `where`."""
+    held = partition.tasks.get(task)
+    count = partition.rows.live_count - (held.settled + held.leased if held else 0) - sieve.open.count
+    if not count:
+        return []
+    return [
+        Blocking("filtered", count, _first(partition, lambda rows: partition.free(task, rows) & ~_passes(sieve, rows)))
+    ]
+
+
+def _passes(sieve: Sieve, rows: Ints) -> Flags:
+    return sieve.passes[rows].astype(np.bool_)
+
+
+def _exhausted(partition: Partition, task: Task | None) -> list[Blocking]:
+    taken = task.settled + task.leased if task else 0
+    return [Blocking("exhausted", 0)] if taken == partition.rows.live_count else []

@@ -1,0 +1,122 @@
+"""What may have to be told to who follows the keys of a partition, in order of revision and index.
+
+Rows stand at their last change; what rows were before (core.state.key_history) at the revision at which that ended.
+A row that fulfils `where` is listed; a key that did, and is not listed now, is removed. What never did is not told of.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from core.arrays import Bits, Cells, Flags, Ints, filled
+from core.state.cells.json_cells import NULL, json_values
+from core.state.partition import Partition
+from core.state.where import Where
+
+SKIPPED, LISTED, REMOVED = range(3)
+LATELY = 16_384
+MAX_INDEX = 2**63 - 1
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Columns. `is_there`: a row that changed; else what a row was. `cell`: its custom meta, now or until then.
+
+    If there are more than `most`, there is one more than that. `told` remembers the fates by what was asked: many who
+    wait ask for the same.
+    """
+
+    most: int
+    revision: Ints
+    index: Ints
+    is_there: Flags
+    key: Cells
+    cell: Cells
+    told: dict[tuple[str, Where | None], Bits] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def end_before(self, at: int) -> int:
+        """`at`, or before it where items at one place would be parted: a cursor cannot tell them from each other."""
+        while 0 < at < len(self) and self.place(at - 1) == self.place(at):
+            at -= 1
+        return at
+
+    def place(self, at: int) -> Place:
+        """(revision, index): where to go on after this item."""
+        return int(self.revision[at]), int(self.index[at])
+
+
+def lately_after(partition: Partition, place: Place, most: int) -> Items:
+    """As `after`. All who waited for the last change ask for the same: it is looked for once."""
+    past, (revision, index) = partition.past, place
+    if index != MAX_INDEX or not past.changed_before <= revision < past.changed_at:
+        return after(partition, place, most)
+    if not isinstance(past.memo, Items):
+        past.memo = after(partition, (past.changed_before, MAX_INDEX), LATELY)
+    return past.memo
+
+
+def after(partition: Partition, place: Place, most: int) -> Items:
+    """The first `most` items beyond this place, and one more if there is. Compares the revision of every row."""
+    rows, before = partition.rows, partition.past.since(place[0] - 1)
+    held = slice(0, rows.n)
+    changed = _beyond(rows.revision[held], rows.global_index[held], place) & (rows.live[held] == 1)
+    there = np.flatnonzero(changed)
+    was = np.flatnonzero(_beyond(before.revision, before.index, place))
+    revisions = np.concatenate([rows.revision[there], before.revision[was]])
+    indexes = np.concatenate([rows.global_index[there], before.index[was]])
+    at = _first(revisions, indexes, most + 1)
+    is_there = at < len(there)
+    there, was = there[at[is_there]], was[at[~is_there] - len(there)]
+    key, cell = filled(len(at), NULL, object), filled(len(at), NULL, object)
+    key[is_there], cell[is_there] = partition.keys_of(there), partition.custom_meta_of(there)
+    key[~is_there], cell[~is_there] = before.texts(was)
+    return Items(most, revisions[at], indexes[at], is_there, key, cell)
+
+
+def _beyond(revisions: Ints, indexes: Ints, place: Place) -> Flags:
+    revision, index = place
+    if index == MAX_INDEX:
+        return np.asarray(revisions > revision)
+    return np.asarray((revisions > revision) | ((revisions == revision) & (indexes > index)))
+
+
+def _first(revisions: Ints, indexes: Ints, most: int) -> Ints:
+    """Where the first `most` stand, in their order."""
+    at = np.arange(len(revisions))
+    if len(at) > most:
+        at = at[revisions <= np.partition(revisions, most - 1)[most - 1]]
+    return at[np.lexsort((indexes[at], revisions[at]))][:most]
+
+
+def fates(partition: Partition, items: Items, prefix: str, where: Where | None) -> Bits:
+    """uint8 [items]: SKIPPED, LISTED or REMOVED."""
+    known = items.told.get((prefix, where))
+    if known is None:
+        known = items.told[prefix, where] = _fates(partition, items, prefix, where)
+    return known
+
+
+def _fates(partition: Partition, items: Items, prefix: str, where: Where | None) -> Bits:
+    out = np.zeros(len(items), np.uint8)
+    start = json_values([prefix])[0][:-1]
+    meant = np.fromiter((key.startswith(start) for key in items.key), np.bool_, len(out))
+    meant &= _fulfil(where, items.cell.tolist())
+    out[meant & items.is_there] = LISTED
+    gone = np.flatnonzero(meant & ~items.is_there)
+    out[gone[~_are_listed(partition, where, items.key[gone].tolist())]] = REMOVED
+    return out
+
+
+def _are_listed(partition: Partition, where: Where | None, keys: list[bytes]) -> Flags:
+    """Which of these keys stand in the listing as it is now: they are told of at their own last change."""
+    found = [-1 if index is None else index for index in partition.rows.find(keys)]
+    rows = partition.rows.locate(np.array(found, np.int64))
+    return np.asarray((rows > 0) & _fulfil(where, partition.custom_meta_of(rows)), np.bool_)
+
+
+def _fulfil(where: Where | None, cells: list[bytes]) -> Flags:
+    return np.ones(len(cells), np.bool_) if where is None else where.matches(cells)

@@ -1,0 +1,150 @@
+"""Which rows a call means, and where a read's page begins and ends. Cursors are opaque to callers: a place, in hex."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.arrays import Ints
+from core.errors import Invalid, KeyNotFound, SampleNotFound
+from core.state.cells.json_cells import json_values
+from core.state.partition import Partition
+from core.state.where import Where
+from core.writing.schemas import check_keys
+
+SELECTORS = "one of global_indexes, keys, group_ids and key_prefix"
+_CURSOR = re.compile(r"([a-z])([0-9a-f]{1,16})")
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """At most one of these; none: all rows. Rows that are not named one by one are meant in index order."""
+
+    indexes: Sequence[int] | None = None
+    keys: Sequence[str] | None = None
+    group_ids: Sequence[str | int] | None = None
+    key_prefix: str | None = None
+
+    def __post_init__(self) -> None:
+        if self._given() > 1:
+            raise Invalid.at("body", f"give {SELECTORS}, not two of them")
+        check_keys(self.keys or (), "body.keys")
+        check_keys((self.key_prefix or "",), "body.key_prefix")
+
+    def _given(self) -> int:
+        return sum(one is not None for one in (self.indexes, self.keys, self.group_ids, self.key_prefix))
+
+    @property
+    def is_absent(self) -> bool:
+        """No row is named: all are meant."""
+        return self._given() == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows (0 where not held) and the indexes asked for, in the caller's order; `next_cursor` where more follow."""
+
+    rows: Ints
+    indexes: Ints
+    missing_keys: tuple[str, ...] = ()
+    next_cursor: str | None = None
+
+
+def cursor_for(kind: str, place: int) -> str:
+    """The cursor after `place`; `kind` keeps cursors of one listing out of another."""
+    return f"{kind}{place:x}"
+
+
+def place_of(cursor: str | None, kind: str, start: int) -> int:
+    """The place a cursor stands for, `start` without one. Raises Invalid."""
+    if cursor is None:
+        return start
+    match = _CURSOR.fullmatch(cursor)
+    if match is None or match[1] != kind or int(match[2], 16) >= 2**63:
+        raise Invalid.at("cursor", "is not one that this listing gave: take next_cursor as it is")
+    return int(match[2], 16)
+
+
+def select(partition: Partition, selector: Selector, limit: int, cursor: str | None) -> Page:
+    """One page of the selected rows."""
+    if selector.is_absent:
+        return all_rows(partition, limit, cursor)
+    if selector.keys is None and selector.indexes is None:
+        live = np.flatnonzero(partition.rows.live[: partition.rows.n])
+        return _page(partition, _having(partition, selector, live, partition.rows.by_key), limit, cursor)
+    start = place_of(cursor, "p", 0)
+    named = selector.keys if selector.keys is not None else selector.indexes or ()
+    more = cursor_for("p", start + limit) if len(named) > start + limit else None
+    missing: tuple[str, ...] = ()
+    if selector.keys is not None:
+        keys = selector.keys[start : start + limit]
+        found = partition.rows.find(json_values(list(keys)))
+        missing = tuple(key for key, index in zip(keys, found, strict=True) if index is None)
+        indexes = np.array([index for index in found if index is not None], np.int64)
+    else:
+        indexes = np.array((selector.indexes or ())[start : start + limit], np.int64)
+    return Page(partition.rows.locate(indexes), indexes, missing, more)
+
+
+def all_rows(partition: Partition, limit: int, cursor: str | None) -> Page:
+    """One page of all rows; one that is there throughout the listing is listed exactly once."""
+    rows = partition.rows.after(place_of(cursor, "i", 0) - 1, limit + 1)
+    indexes = partition.rows.global_index[rows]
+    if len(rows) <= limit:
+        return Page(rows, indexes)
+    return Page(rows[:limit], indexes[:limit], next_cursor=cursor_for("i", int(indexes[limit])))
+
+
+def _page(partition: Partition, rows: Ints, limit: int, cursor: str | None) -> Page:
+    """One page of these rows, which stand in index order; as exact as `all_rows`."""
+    indexes = partition.rows.global_index[rows]
+    start = int(np.searchsorted(indexes, place_of(cursor, "i", 0)))
+    more = cursor_for("i", int(indexes[start + limit])) if len(rows) > start + limit else None
+    page = slice(start, start + limit)
+    return Page(rows[page], indexes[page], next_cursor=more)
+
+
+def _having(partition: Partition, selector: Selector, rows: Ints, *names: Mapping[bytes, int]) -> Ints:
+    """Those of `rows` that are in one of the groups, or whose key, one of `names`, begins so; in index order."""
+    if selector.group_ids is not None:
+        return partition.groups.rows_of(json_values(list(selector.group_ids)), rows)
+    if selector.key_prefix is None:
+        return rows
+    start = json_values([selector.key_prefix])[0][:-1]
+    indexes = [index for known in names for key, index in known.items() if key.startswith(start)]
+    return partition.rows.locate_held(np.sort(np.array(indexes, np.int64)))
+
+
+def to_remove(partition: Partition, selector: Selector, where: Where | None) -> tuple[Ints, Ints]:
+    """What a removal means: (rows that are live, indexes of those that are clearing already), both in index order.
+
+    Unknown ones are left out, and so are those that `where` does not let pass.
+    """
+    rows = partition.rows
+    if selector.indexes is not None:
+        found = rows.locate_held(np.array(selector.indexes, np.int64))
+    elif selector.keys is not None:
+        names = json_values(list(selector.keys))
+        indexes = [index for index in (*rows.find(names), *map(rows.clearing_keys.get, names)) if index is not None]
+        found = rows.locate_held(np.array(indexes, np.int64))
+    else:
+        found = _having(partition, selector, rows.held(), rows.by_key, rows.clearing_keys)
+    is_meant = np.zeros(rows.n, np.bool_)
+    is_meant[found] = True
+    found = np.flatnonzero(is_meant[1:]) + 1
+    if where is not None:
+        found = found[where.matches(partition.custom_meta_of(found))]
+    live = rows.live[found] == 1
+    return found[live], rows.global_index[found[~live]]
+
+
+def require_all(page: Page) -> None:
+    """What `strict` asks for. Raises KeyNotFound, SampleNotFound."""
+    if page.missing_keys:
+        raise KeyNotFound(keys=page.missing_keys)
+    if not page.rows.all():
+        raise SampleNotFound(
+            "some of these indexes are not held here: leave them out, or read without strict",
+            global_indexes=page.indexes[page.rows == 0].tolist(),
+        )

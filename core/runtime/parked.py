@@ -1,0 +1,122 @@
+"""Calls that wait: kept by partition, oldest first, looked at only when their partition changed or their time is up."""
+
+import heapq
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from core.state.kept_replies import Keyed
+
+R = TypeVar("R", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Parked(Generic[R]):
+    """An operation's answer when it must wait. Times are the engine clock's seconds.
+
+    `is_ripe` is an O(1) test whether `retry(False)` could answer now; at the deadline `retry(True)` must.
+    """
+
+    partition: str
+    deadline: float
+    is_ripe: Callable[[], bool]
+    retry: Callable[[bool], "R | Parked[R]"]
+
+    def test(self, _: object) -> bool:
+        """As an operation on the engine."""
+        return self.is_ripe()
+
+
+class Waiter(Protocol):
+    """A call as the lot sees it: something hashable, with its caller's key if it has one."""
+
+    keyed: Keyed | None
+
+    def __hash__(self) -> int: ...
+
+
+W = TypeVar("W", bound=Waiter)
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where a call stands: numbers rise with the order."""
+
+    partition: str
+    number: int
+    has_deadline: bool = False
+
+
+class ParkingLot(Generic[W]):
+    """All parked calls of the service."""
+
+    def __init__(self) -> None:
+        self._by_partition: dict[str, dict[int, tuple[W, Parked[object]]]] = {}
+        self._places: dict[W, _Place] = {}
+        self._by_key: dict[str, W] = {}
+        self._deadlines: list[tuple[float, int, W]] = []
+        self._sequence = 0
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def park(self, call: W, parked: Parked[object]) -> None:
+        """Keep `call`; one that is here already keeps its place in the order."""
+        self._sequence += 1
+        place = self._places.get(call)
+        if place is None:
+            place = self._places[call] = _Place(parked.partition, self._sequence)
+        if not place.has_deadline:
+            place.has_deadline = True
+            heapq.heappush(self._deadlines, (parked.deadline, self._sequence, call))
+        self._by_partition.setdefault(place.partition, {})[place.number] = (call, parked)
+        if call.keyed is not None:
+            self._by_key[call.keyed.key] = call
+
+    def find(self, key: str) -> W | None:
+        """The call that waits under this key."""
+        return self._by_key.get(key)
+
+    def hand_over(self, old: W, new: W) -> None:
+        """`new`, of the same key, has the place of `old` until it leaves or is parked with a deadline of its own."""
+        place = self._places.pop(old)
+        self._places[new] = _Place(place.partition, place.number)
+        calls = self._by_partition[place.partition]
+        calls[place.number] = (new, calls[place.number][1])
+        if new.keyed is not None:
+            self._by_key[new.keyed.key] = new
+
+    def leave(self, call: W) -> bool:
+        """`call` is answered or its client has gone; False if it was not here."""
+        place = self._places.pop(call, None)
+        if place is None:
+            return False
+        if call.keyed is not None:
+            del self._by_key[call.keyed.key]
+        calls = self._by_partition[place.partition]
+        del calls[place.number]
+        if not calls:
+            del self._by_partition[place.partition]
+        return True
+
+    def of(self, partition: str) -> list[tuple[W, Parked[object]]]:
+        """Calls that wait for this partition, oldest first."""
+        return list(self._by_partition.get(partition, {}).values())
+
+    def expired(self, now: float) -> Iterable[tuple[W, Parked[object]]]:
+        """Calls whose deadline has come."""
+        while self._deadlines and self._deadlines[0][0] <= now:
+            call = heapq.heappop(self._deadlines)[2]
+            place = self._places.get(call)
+            if place is not None:
+                yield self._by_partition[place.partition][place.number]
+
+    def next_deadline(self) -> float | None:
+        """When to look again, if no partition changes before."""
+        while self._deadlines and self._deadlines[0][2] not in self._places:
+            heapq.heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def all(self) -> list[W]:
+        """Everyone, oldest first within a partition."""
+        return list(self._places)

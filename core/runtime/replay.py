@@ -1,0 +1,61 @@
+"""From a journal to a state: what a start, a check of a data folder and the maker of snapshots share."""
+
+import time
+
+import msgspec
+
+from core.engine import Engine
+from core.events import Change
+from core.journal.contract import BEFORE_FIRST, Entry, EntryId, Journal
+from core.journal.errors import JournalError
+from core.journal.segment import UPGRADE
+from core.operations.checkpoints import Saved
+from core.operations.checkpoints import restore as restore_checkpoint
+from core.snapshot.image import restore
+
+_STRANGE = (ValueError, TypeError, LookupError, AttributeError, msgspec.DecodeError)
+_decoder = msgspec.msgpack.Decoder(list[Change])
+
+
+def begin_with(journal: Journal, saved: Saved) -> None:
+    """The first entry of a journal that has none: the state of a checkpoint. Raises ValueError for any other."""
+    if journal.durability == "memory":
+        raise ValueError("a checkpoint needs a journal in a folder to begin with; this one is in memory")
+    if journal.snapshot() is not None or next(journal.read(None), None) is not None:
+        raise ValueError("there is a history already: give an empty folder, or start without and restore by name")
+    scratch = Engine(time.monotonic, time.time)
+    restore_checkpoint(scratch, saved, unproduced=False)
+    journal.append(BEFORE_FIRST, msgspec.msgpack.encode(scratch.log))
+
+
+def replay(engine: Engine, journal: Journal) -> tuple[EntryId, EntryId]:
+    """A new engine's state from the newest snapshot and every change since; nobody waits for anything yet.
+
+    The last entry that the snapshot knows of, and the last one of all. Raises JournalError.
+    """
+    saved = journal.snapshot()
+    since = last = BEFORE_FIRST
+    if saved is not None:
+        since = last = saved[0]
+        _restore(engine, *saved)
+    for entry in journal.read(since):
+        for change in _changes(entry):
+            engine.apply(change)
+        last = entry.id
+    engine.changed.clear()
+    return since, last
+
+
+def _restore(engine: Engine, last: EntryId, saved: bytes) -> None:
+    """Its checksum is right, so bytes that are no image here are one of another version."""
+    try:
+        restore(engine, saved)
+    except _STRANGE as error:
+        raise JournalError(f"the snapshot after entry {last} is not of this version ({error}); {UPGRADE}") from error
+
+
+def _changes(entry: Entry) -> list[Change]:
+    try:
+        return _decoder.decode(entry.payload)
+    except msgspec.DecodeError as error:
+        raise JournalError(f"entry {entry.id} is not of this version ({error}); {UPGRADE}") from error

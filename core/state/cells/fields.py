@@ -1,0 +1,176 @@
+"""One field of a partition: its schema as it stands, where its sizes are, and the backend meta of its cells.
+
+A field knows nothing of readiness; callers pass the rows that have it (`holders`) where that matters.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import orjson
+
+from core.arrays import Bits, Ints
+from core.errors import DtypeConflict, KindConflict
+from core.events import Declared
+
+from . import encode
+from .forms import FieldForm
+from .json_buffer import Arena
+from .json_cells import NULL
+
+Holders = Callable[[], Ints]
+
+
+class CellColumn:
+    """One JSON cell per row: a constant that every row with the field has, or a column of them."""
+
+    __slots__ = ("cells", "const")
+
+    def __init__(self) -> None:
+        self.const: bytes = NULL
+        self.cells: Arena | None = None
+
+    @property
+    def constant(self) -> bytes | None:
+        """The cell of every row with the field; None where they differ."""
+        return self.const if self.cells is None else None
+
+    def forget_const(self) -> None:
+        """No row has the field any more, so the constant is nobody's; cells set for rows without it stay."""
+        self.const = NULL
+
+    def put(self, rows: Ints, value: bytes | list[bytes], holders: Holders, capacity: int) -> None:
+        """Set the cells of `rows`; `holders` are the other rows, those that have the constant so far."""
+        if self.cells is None and isinstance(value, bytes) and (value == self.const or not len(holders())):
+            self.const = value
+            return
+        if self.cells is None:
+            self.spread(holders(), capacity)
+        assert self.cells is not None  # noqa: S101  (for the type checker: spread has just made it)
+        self.cells.put(rows, value)
+
+    def spread(self, holders: Ints, capacity: int) -> None:
+        """From a constant to a column."""
+        if self.cells is None:
+            self.cells = Arena(capacity)
+            self.cells.put(holders, self.const)
+
+    def recorded(self) -> Ints:
+        """Rows with a cell of their own that is not null."""
+        return np.empty(0, np.int64) if self.cells is None else self.cells.recorded()
+
+    def is_recorded(self, rows: Ints) -> bool:
+        """Some of these rows have a cell of their own that is not null."""
+        return self.cells is not None and bool(self.cells.start[rows].any())
+
+    def resize(self, capacity: int) -> None:
+        if self.cells is not None:
+            self.cells.resize(capacity)
+
+    def keep(self, rows: Ints, capacity: int) -> None:
+        if self.cells is not None:
+            self.cells.keep(rows, capacity)
+
+    def clear(self, rows: Ints) -> None:
+        if self.cells is not None:
+            self.cells.clear(rows)
+
+    def at(self, rows: slice | Ints, has: Bits | None) -> bytes | list[bytes]:
+        """The cells of `rows`; `has` says which rows have the field (None: all)."""
+        if self.cells is not None:
+            return self.cells.cells(rows)
+        if has is None or self.const == NULL:
+            return self.const
+        return np.array([NULL, self.const], object)[has].tolist()  # type: ignore[no-any-return]
+
+    def column(self, rows: slice | Ints, count: int, has: Bits | None, expand: bool) -> encode.Pieces:
+        """The cells of `rows`, `count` of them, as a JSON column."""
+        if self.cells is not None:
+            cells, is_even = self.cells.joined(rows)
+            return encode.folded(cells, count, is_even, expand)
+        found = self.at(rows, has)
+        if isinstance(found, bytes):
+            return [encode.constant(found, count, expand)]
+        return [encode.column(found, expand)]
+
+
+class Field:
+    """Schema (kind, dtype, rank, ragged, shape while not ragged), bit and slot numbers, backend meta."""
+
+    __slots__ = (
+        "_heads", "backend", "bit", "declared", "dtype", "kind", "name", "quoted", "ragged", "rank", "shape", "slot",
+    )  # fmt: skip
+
+    def __init__(self, name: str, bit: int, declared: Declared | None) -> None:
+        self.name = name
+        self.quoted = orjson.dumps(name) + b":"
+        self.bit = bit
+        self.backend = CellColumn()
+        self.declare(declared)
+
+    def declare(self, declared: Declared | None) -> None:
+        """As no sample had it: back to the declaration, or to nothing known."""
+        self.declared = declared
+        self.kind: str | None = declared.kind if declared else None
+        self.dtype: str | None = declared.dtype if declared else None
+        self.shape: tuple[int, ...] | None = declared.shape if declared else None
+        self.rank: int | None = None if self.shape is None else len(self.shape)
+        self.ragged: bool = bool(declared and declared.ragged)
+        self.slot: int | None = None
+        self._heads: dict[bool, bytes] = {}
+
+    def adopt(self, declared: Declared) -> None:
+        """A declaration that comes after the first write, and does not contradict it."""
+        self.declared = declared
+        if self.kind == "tensor" and not self.ragged and (declared.ragged or declared.shape not in (None, self.shape)):
+            self.become_ragged()
+
+    def become(self, form: FieldForm, slot: int) -> None:
+        """The first write says what it is."""
+        self.kind, self.dtype, self.rank, self.slot = form.kind, form.dtype, form.rank, slot
+        self._heads.clear()
+
+    def become_ragged(self) -> None:
+        """Samples differ in shape from here on."""
+        self.ragged = True
+        self._heads.clear()
+
+    def take_shape(self, shape: tuple[int, ...], has_others: bool) -> None:
+        """A write of one shape for a field that is not ragged: now it has this one, or is ragged."""
+        if self.shape is not None and self.shape != shape and (has_others or self._is_declared_otherwise()):
+            self.become_ragged()
+        else:
+            self.shape = shape
+            self._heads.clear()
+
+    def _is_declared_otherwise(self) -> bool:
+        return self.declared is not None and self.declared.shape is not None
+
+    def check(self, form: "FieldForm | Declared") -> None:
+        """Raises KindConflict or DtypeConflict where a write or a declaration contradicts what the field is."""
+        if self.kind is None:
+            return
+        if form.kind != self.kind:
+            raise KindConflict(
+                f"field {self.name!r} is of kind {self.kind}, not {form.kind}: use another field name",
+                fields=[self.name],
+            )
+        if form.dtype != self.dtype:
+            raise DtypeConflict(f"field {self.name!r} has dtype {self.dtype}, not {form.dtype}", fields=[self.name])
+        rank = form.rank if isinstance(form, FieldForm) else None if form.shape is None else len(form.shape)
+        if None not in (self.rank, rank) and self.rank != rank:
+            raise DtypeConflict(f"field {self.name!r} has rank {self.rank}, not {rank}", fields=[self.name])
+
+    def head(self, flat: bool) -> bytes:
+        """Its schema in a batch as JSON, without the column and the closing brace where it is ragged."""
+        head = self._heads.get(flat)
+        if head is None:
+            head = self._heads[flat] = self._head(flat)
+        return head
+
+    def _head(self, flat: bool) -> bytes:
+        if self.kind != "tensor":
+            return b'{"kind":"object"}'
+        start = b'{"kind":"tensor","dtype":' + orjson.dumps(self.dtype) + b',"ragged":'
+        if not self.ragged:
+            return start + b'false,"shape":' + orjson.dumps(self.shape) + b"}"
+        return start + (b'true,"lengths":' if flat else b'true,"shapes":')

@@ -1,0 +1,245 @@
+"""Samples x fields of a partition: which cells are produced, their shapes, their backend meta."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+
+from core.arrays import Ints, grown
+from core.events import Declared, Produced
+
+from .fields import Field
+from .forms import FieldForm, Memo, from_bytes
+from .plans import Plan, plan
+from .readiness import WORD, bit_column, count_bits, mask_of, status_words
+from .revoked import RevokedCells
+from .shapes import Sizes, SizeTable
+
+_NO_SIZES: Sizes = np.zeros((1, 0), np.int32)
+
+
+class Grid:
+    """`produced` counts cells per field bit, `hidden` those of rows that are clearing, which keep all they have.
+
+    A row *has* a field once it was written, also while its cell is `revoked`; it is ready by `status` alone.
+    Every change of a field's schema or constant ends all plans.
+    """
+
+    __slots__ = ("_free_bits", "_plans", "capacity", "fields", "hidden", "produced", "revoked", "sizes", "status")
+
+    def __init__(self, device: torch.device, capacity: int) -> None:
+        self.capacity = capacity
+        self.fields: dict[str, Field] = {}
+        self.status = status_words(device, capacity)
+        self.sizes = SizeTable(capacity)
+        self.produced: Ints = np.zeros(WORD, np.int64)
+        self.hidden: Ints = np.zeros(WORD, np.int64)
+        self.revoked = RevokedCells()
+        self._free_bits: list[int] = []
+        self._plans: Memo[bytes, Plan] = Memo()
+
+    # Asked
+
+    def mask(self, fields: Iterable[Field]) -> Ints:
+        """The bit words of these fields: int64 [words]."""
+        return mask_of((field.bit for field in fields), self.status.width)
+
+    def written(self, rows: Ints) -> Ints:
+        """Words of the fields that these rows have, ready or revoked: int64 [rows, words]."""
+        return self.revoked.joined(rows, self.status.gather(rows))
+
+    def held(self, field: Field) -> int:
+        """How many rows have the field."""
+        return int(self.produced[field.bit] + self.revoked.count[field.bit])
+
+    def holders(self, field: Field) -> Ints:
+        """Rows that have the field."""
+        if not self.held(field):
+            return np.empty(0, np.int64)
+        return np.flatnonzero(bit_column(self.written(np.arange(self.capacity)), field.bit))
+
+    def produced_live(self, field: Field) -> int:
+        """How many live rows have the field."""
+        return int(self.produced[field.bit] - self.hidden[field.bit])
+
+    def cells_of(self, field: Field, rows: Ints) -> list[bytes]:
+        """Backend meta of one field: one JSON value per row."""
+        cells = field.backend.at(rows, bit_column(self.written(rows), field.bit))
+        return [cells] * len(rows) if isinstance(cells, bytes) else cells
+
+    def plan(self, form: bytes) -> Plan | None:
+        """What a form means here; None while it has a new field. Raises KindConflict, DtypeConflict."""
+        found = self._plans.get(form)
+        if found is None:
+            forms = from_bytes(form)
+            self.check(forms)
+            if all(one.name in self.fields and self.fields[one.name].slot is not None for one in forms):
+                found = self._keep_plan(form, forms)
+        return found
+
+    def check(self, forms: Sequence[FieldForm]) -> None:
+        """Raises KindConflict, DtypeConflict."""
+        for one in forms:
+            if one.name in self.fields:
+                self.fields[one.name].check(one)
+
+    def _keep_plan(self, form: bytes, forms: Sequence[FieldForm]) -> Plan:
+        return self._plans.keep(form, plan(forms, [self.fields[one.name] for one in forms], self.status.width))
+
+    # Changed
+
+    def declare(self, declared: Declared) -> None:
+        """A field of the partition's settings; one that is there adopts it."""
+        field = self.fields.get(declared.name)
+        if field is None:
+            self._add(declared.name, declared)
+        else:
+            field.adopt(declared)
+            self._plans.clear()
+
+    def produce(self, rows: Ints, event: Produced) -> tuple[Plan, Ints, Ints]:
+        """The fields of the event are ready for `rows`: its plan, and their words before and after."""
+        found = self._plans.get(event.form) or self._place(event.form)
+        before = self.status.gather(rows)
+        after = before | found.mask
+        had = self.revoked.joined(rows, before)
+        sizes = np.frombuffer(event.sizes, "<i4").reshape(-1, found.width) if found.width else _NO_SIZES
+        if not found.keeps_shapes(sizes):
+            self._reshape(found, rows, sizes, had)
+        self.sizes.put(rows, found.slots, sizes)
+        if event.backend != found.consts:
+            self._put_cells(found, rows, event.backend, had)
+        self.status.write(rows, after)
+        self.revoked.take(rows, found.mask)
+        self._count(found, before, after)
+        return found, before, after
+
+    def _place(self, form: bytes) -> Plan:
+        forms = from_bytes(form)
+        for one in forms:
+            field = self.fields.get(one.name) or self._add(one.name, None)
+            if field.slot is None:
+                field.become(one, self.sizes.reserve(one.rank or 0))
+        return self._keep_plan(form, forms)
+
+    def _add(self, name: str, declared: Declared | None) -> Field:
+        bit = self._free_bits.pop() if self._free_bits else len(self.fields)
+        self.fields[name] = field = Field(name, bit, declared)
+        self.status.reserve(self.capacity, bit + 1)
+        self.revoked.reserve(self.capacity, bit + 1)
+        self.produced = grown(self.produced, self.status.width * WORD, 0)
+        self.hidden = grown(self.hidden, self.status.width * WORD, 0)
+        self._plans.clear()
+        return field
+
+    def _reshape(self, found: Plan, rows: Ints, sizes: Sizes, had: Ints) -> None:
+        for field in found.turning:
+            field.become_ragged()
+        for one in found.fixed:
+            shape = tuple(sizes[0, one.first : one.last].tolist())
+            if shape != one.field.shape:
+                one.field.take_shape(shape, len(_Others(self, one.field, rows, had)()) > 0)
+        self._plans.clear()
+
+    def _put_cells(self, found: Plan, rows: Ints, cells: Sequence[bytes | list[bytes]], had: Ints) -> None:
+        capacity = self.capacity
+        for field, value, const in zip(found.fields, cells, found.consts, strict=True):
+            if const is None or value != const:
+                field.backend.put(rows, value, _Others(self, field, rows, had), capacity)
+                if const != field.backend.constant:
+                    self._plans.clear()
+
+    def _count(self, found: Plan, before: Ints, after: Ints) -> None:
+        if np.count_nonzero(before & found.mask):
+            fresh = count_bits(after & ~before)
+            self.produced[: len(fresh)] += fresh
+        else:
+            self.produced[found.bits] += len(before)
+
+    def patch(self, rows: Ints, cells: dict[str, bytes | list[bytes]]) -> None:
+        """Other cells for rows that are there; makes nothing ready."""
+        for name, values in cells.items():
+            column = self.fields[name].backend
+            column.spread(self.holders(self.fields[name]), self.capacity)
+            column.put(rows, values, lambda: rows, self.capacity)
+        self._plans.clear()
+
+    def hide(self, rows: Ints, step: int = 1) -> None:
+        """These rows are clearing (step -1: no longer): what they have does not count as live."""
+        cells = count_bits(self.status.gather(rows))
+        self.hidden[: len(cells)] += step * cells
+
+    def revoke(self, rows: Ints, fields: Iterable[Field], revision: int) -> None:
+        """The cells of these fields are not ready any more; the rows still have them."""
+        before = self.status.gather(rows)
+        cells = before & self.mask(fields)
+        self.revoked.begin(self.status.device, self.capacity, self.status.width * WORD)
+        self.revoked.add(rows, cells, revision)
+        self.status.write(rows, before & ~cells)
+        self.produced -= count_bits(cells)
+
+    def clear(self, rows: Ints) -> Ints:
+        """These rows are gone: per field bit, how many cells went."""
+        words = self.status.gather(rows)
+        gone = count_bits(words)
+        self.produced[: len(gone)] -= gone
+        self.status.write(rows, np.zeros_like(words))
+        gone += self.revoked.take(rows, np.full_like(words, -1))
+        for field in self.fields.values():
+            field.backend.clear(rows)
+        return gone
+
+    def forget(self, gone: Ints) -> list[Field]:
+        """Fields that the cleared cells were the last of: declared ones start anew, others are returned, and gone."""
+        last = [field for field in self.fields.values() if gone[field.bit] and not self.held(field)]
+        for field in last:
+            if field.slot is not None and field.rank:
+                self.sizes.give_back(field.slot, field.rank)
+            if field.declared is not None:
+                field.declare(field.declared)
+                field.backend.forget_const()
+            else:
+                del self.fields[field.name]
+                self._free_bits.append(field.bit)
+        if last:
+            self._plans.clear()
+        return [field for field in last if field.declared is None]
+
+    # Room
+
+    def resize(self, capacity: int) -> None:
+        """Room for this many rows."""
+        self.capacity = capacity
+        self.status.reserve(capacity, 0)
+        self.revoked.reserve(capacity, 0)
+        self.sizes.resize(capacity)
+        for field in self.fields.values():
+            field.backend.resize(capacity)
+
+    def keep(self, rows: Ints, capacity: int) -> None:
+        """Only these rows remain."""
+        self.capacity = capacity
+        self.status.keep(rows, capacity)
+        self.revoked.keep(rows, capacity)
+        self.sizes.keep(rows, capacity)
+        for field in self.fields.values():
+            field.backend.keep(rows, capacity)
+
+
+class _Others:
+    """Rows that had a field before a write, the written ones left out; found only when asked, and once."""
+
+    __slots__ = ("_field", "_found", "_grid", "_had", "_rows")
+
+    def __init__(self, grid: Grid, field: Field, rows: Ints, had: Ints) -> None:
+        self._grid, self._field, self._rows, self._had = grid, field, rows, had
+        self._found: Ints | None = None
+
+    def __call__(self) -> Ints:
+        if self._found is None:
+            rewritten = int(bit_column(self._had, self._field.bit).sum())
+            if self._grid.held(self._field) == rewritten:
+                self._found = np.empty(0, np.int64)
+            else:
+                self._found = np.setdiff1d(self._grid.holders(self._field), self._rows)
+        return self._found

@@ -1,0 +1,130 @@
+"""Cells that differ from row to row: their JSON side by side in one buffer, so that a run of rows is read as one piece.
+
+A cell stands there with a comma after it; most batches were written in order, and are then a column as they stand.
+"""
+
+from itertools import accumulate
+
+import numpy as np
+
+from core.arrays import Ints, grown
+
+from .json_cells import NULL
+
+_NOTHING = NULL + b","
+SLACK = 65_536
+
+
+class Arena:
+    """`start` int64 and `size` int32 [rows] into `text`; start 0 is null. What was replaced stays until it is half."""
+
+    __slots__ = ("_dead", "size", "start", "text")
+
+    def __init__(self, rows: int) -> None:
+        self.text = bytearray(_NOTHING)
+        self.start: Ints = np.zeros(rows, np.int64)
+        self.size = np.full(rows, len(NULL), np.int32)
+        self._dead = 0
+
+    def put(self, rows: Ints, value: bytes | list[bytes]) -> None:
+        """Set the cells of `rows`: one for all, or one each."""
+        self._drop(rows)
+        base = len(self.text)
+        if isinstance(value, bytes):
+            self._append(value + b",")
+            self.start[rows], self.size[rows] = base, len(value)
+        else:
+            sizes = np.fromiter(map(len, value), np.int64, len(value))
+            ends = np.cumsum(sizes + 1)
+            self._append(b",".join(value) + b",")
+            self.start[rows], self.size[rows] = base + ends - sizes - 1, sizes
+        self._mark_nulls(rows)
+        self._tidy()
+
+    def clear(self, rows: Ints) -> None:
+        """These rows have no cell."""
+        self._drop(rows)
+        self.start[rows], self.size[rows] = 0, len(NULL)
+        self._tidy()
+
+    def recorded(self) -> Ints:
+        """Rows with a cell that is not null."""
+        return np.flatnonzero(self.start)
+
+    def joined(self, rows: slice | Ints) -> tuple[bytes | memoryview, bool]:
+        """The cells of `rows` with commas between, not copied where they stand so; whether all have one length."""
+        start, size = self.start[rows], self.size[rows]
+        if not len(start):
+            return b"", False
+        return self._joined(start, size), np.count_nonzero(size == size[0]) == len(size)
+
+    def _joined(self, start: Ints, size: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> bytes | memoryview:
+        ends = start + size
+        follows = start[1:] - ends[:-1] == 1
+        if np.count_nonzero(follows) == len(follows):
+            return memoryview(self.text)[int(start[0]) : int(ends[-1])]
+        breaks = np.flatnonzero(~follows) + 1
+        if len(breaks) * 4 > len(start):
+            return self._scattered(start, size)
+        first = np.concatenate([start[:1], start[breaks]]).tolist()
+        last = np.concatenate([ends[breaks - 1], ends[-1:]]).tolist()
+        with memoryview(self.text) as text:
+            return b",".join([text[a:b] for a, b in zip(first, last, strict=True)])
+
+    def _scattered(self, start: Ints, size: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> bytes:
+        """Byte by byte, without a step of Python for each cell."""
+        length = size.astype(np.int64) + 1
+        ends = np.cumsum(length)
+        places = np.arange(ends[-1]) + np.repeat(start - ends + length, length)
+        text = np.frombuffer(self.text, np.uint8)
+        joined = bytes(text[places[:-1]])
+        del text  # else the buffer could not grow
+        return joined
+
+    def cells(self, rows: slice | Ints) -> list[bytes]:
+        """One cell per row."""
+        ends = (self.start[rows] + self.size[rows]).tolist()
+        with memoryview(self.text) as text:
+            return [bytes(text[a:b]) for a, b in zip(self.start[rows].tolist(), ends, strict=True)]
+
+    def resize(self, rows: int) -> None:
+        """Room for this many rows."""
+        self.start, self.size = grown(self.start, rows, 0), grown(self.size, rows, len(NULL))
+
+    def keep(self, rows: Ints, capacity: int) -> None:
+        """Only these rows remain."""
+        self.start, self.size = grown(self.start[rows], capacity, 0), grown(self.size[rows], capacity, len(NULL))
+        self._compact()
+
+    def _append(self, text: bytes) -> None:
+        """What stands in the buffer never changes; while somebody still looks into it, what follows is a new one."""
+        try:
+            self.text += text
+        except BufferError:
+            self.text = self.text + text
+
+    def _drop(self, rows: Ints) -> None:
+        self._dead += int(self.size[rows].sum())
+
+    def _mark_nulls(self, rows: Ints) -> None:
+        """A cell written as null is none."""
+        four = rows[self.size[rows] == len(NULL)]
+        if len(four):
+            null = [cell == NULL for cell in self.cells(four)]
+            self.start[four[null]] = 0
+
+    def _tidy(self) -> None:
+        if self._dead > SLACK and self._dead * 2 > len(self.text):
+            self._compact()
+
+    def _compact(self) -> None:
+        """Write what is in use anew, each shared cell once, in the order it stood."""
+        used, place = np.unique(self.start, return_index=True)
+        ends = (used + self.size[place]).tolist()
+        with memoryview(self.text) as text:
+            pieces = [text[a : b + 1].tobytes() for a, b in zip(used.tolist(), ends, strict=True) if a]
+        starts = [0, *accumulate(map(len, pieces), initial=len(_NOTHING))][: len(pieces) + 1]
+        known = used if used[0] == 0 else np.concatenate([[0], used])
+        self.start = np.array(starts, np.int64)[np.searchsorted(known, self.start)]
+        self.text = bytearray(_NOTHING + b"".join(pieces))
+        self._dead = 0

@@ -1,0 +1,83 @@
+"""What a form means in one partition: which fields, bits and slots. Worked out once, valid until a field changes."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.arrays import Ints
+
+from .fields import Field
+from .forms import FieldForm
+from .readiness import mask_of
+from .shapes import Sizes, together
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A field of one shape, where its sizes stand in a write."""
+
+    field: Field
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`fields` in the order of the form; `slots` (`width` of them) of its tensors in the size table, in that order too.
+
+    `turning`: fields that this form makes ragged. `fixed_sizes`: what the sizes at `fixed_at` are if no shape changes;
+    `settled` if every shape is known. `consts`: per field the cell of every row with it, None where they differ.
+    """
+
+    fields: list[Field]
+    mask: Ints
+    bit_set: int
+    bits: Ints
+    slots: slice | Ints
+    width: int
+    turning: list[Field]
+    fixed: list[Fixed]
+    fixed_at: Ints
+    fixed_sizes: bytes
+    settled: bool
+    consts: list[bytes | None]
+
+    def keeps_shapes(self, sizes: Sizes) -> bool:
+        """Whether a write of these sizes (int32 [rows or 1, slots]) leaves each field's schema as it is."""
+        if self.turning or not self.settled:
+            return False
+        return not self.fixed or sizes[0].take(self.fixed_at).tobytes() == self.fixed_sizes
+
+
+def bit_set(fields: Iterable[Field]) -> int:
+    """Their bits in one int: whether two lists of fields share one is a single AND."""
+    return sum({1 << field.bit for field in fields})
+
+
+def plan(forms: Sequence[FieldForm], fields: list[Field], width: int) -> Plan:
+    """The plan of a form for these fields of a partition, all of which have their slots; `width` words per row."""
+    slots: list[int] = []
+    turning, fixed = [], []
+    for form, field in zip(forms, fields, strict=True):
+        if field.slot is None or form.rank is None:
+            continue
+        if form.ragged > field.ragged:
+            turning.append(field)
+        elif not field.ragged:
+            fixed.append(Fixed(field, len(slots), len(slots) + form.rank))
+        slots += range(field.slot, field.slot + form.rank)
+    return Plan(
+        fields,
+        mask_of((field.bit for field in fields), width),
+        bit_set(fields),
+        np.array([field.bit for field in fields], np.int64),
+        together(slots),
+        len(slots),
+        turning,
+        fixed,
+        np.array([at for one in fixed for at in range(one.first, one.last)], np.int64),
+        np.array([size for one in fixed for size in one.field.shape or ()], "<i4").tobytes(),
+        all(one.field.shape is not None for one in fixed),
+        [field.backend.constant for field in fields],
+    )

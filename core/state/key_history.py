@@ -1,0 +1,178 @@
+"""What keyed rows of a partition were before: custom metas that were replaced, and keys that left.
+
+Kept so that who follows the keys can be told of what is no longer there. It is state, and bounded: the oldest goes
+first, whole revisions at a time, but never the newest, so that who waits always hears of it.
+"""
+
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from core.arrays import START, Cells, Ints, filled, grown
+from core.state.cells.json_cells import EMPTY
+from core.state.cells.shapes import Sizes
+
+from .rows import NULL, Rows
+
+MAX_ROWS = 65_536
+MAX_BYTES = 8 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Columns, one value per entry: from this `revision` on the row of this index and key was not what it had been.
+
+    `size` int32 [entries, 2]: bytes of its key, and of its custom meta until then, which follow each other in `text`.
+    """
+
+    revision: Ints
+    index: Ints
+    size: Sizes
+    text: bytes
+
+    def texts(self, at: Ints) -> tuple[list[bytes], list[bytes]]:
+        """The key and the custom meta of each of these entries."""
+        ends = np.cumsum(self.size.ravel(), dtype=np.int64).reshape(-1, 2)[at]
+        starts = ends - self.size[at]
+        keys, cells = ([self.text[a:b] for a, b in np.stack([starts[:, n], ends[:, n]], 1).tolist()] for n in (0, 1))
+        return keys, cells
+
+    def joined(self, other: "Entries") -> "Entries":
+        """These, and then the others."""
+        if not len(other.index):
+            return self
+        return Entries(
+            np.concatenate([self.revision, other.revision]),
+            np.concatenate([self.index, other.index]),
+            np.concatenate([self.size, other.size]),
+            self.text + other.text,
+        )
+
+
+class Trail:
+    """Entries by revision, their text in one buffer. `floor`: what happened up to this revision is not wholly here."""
+
+    __slots__ = ("_first", "_index", "_n", "_revision", "_size", "_text", "floor")
+
+    def __init__(self) -> None:
+        self.floor = 0
+        self._first = self._n = 0
+        self._revision, self._index = np.zeros((2, START), np.int64)
+        self._size: Sizes = np.zeros((START, 2), np.int32)
+        self._text = bytearray()
+
+    def add(self, revision: int, index: Ints, key: Cells, cell: Cells) -> None:
+        """Rows of one event."""
+        self._reserve(len(index))
+        new = slice(self._n, self._n + len(index))
+        self._revision[new], self._index[new] = revision, index
+        self._size[new, 0], self._size[new, 1] = _sizes(key), _sizes(cell)
+        self._text += b"".join(chain.from_iterable(zip(key, cell, strict=True)))
+        self._n = new.stop
+        if self._n - self._first > MAX_ROWS * 5 // 4 or len(self._text) > MAX_BYTES * 5 // 4:
+            self._trim()
+
+    def since(self, revision: int) -> Entries:
+        """Entries after this revision."""
+        first = self._first + int(np.searchsorted(self._revision[self._first : self._n], revision, side="right"))
+        there = slice(first, self._n)
+        begin = len(self._text) - int(self._size[there].sum(dtype=np.int64))
+        return Entries(self._revision[there], self._index[there], self._size[there], bytes(self._text[begin:]))
+
+    def _reserve(self, more: int) -> None:
+        if self._n + more <= len(self._revision):
+            return
+        there, kept = slice(self._first, self._n), self._n - self._first
+        capacity = kept * 5 // 4 + more + START
+        columns = (self._revision, self._index, self._size)
+        self._revision, self._index, self._size = (grown(column[there], capacity, 0) for column in columns)
+        self._first, self._n = 0, kept
+
+    def _trim(self) -> None:
+        """Down to the bounds, well below what brings it here: not once for each entry that comes."""
+        revisions = self._revision[self._first : self._n]
+        left = np.cumsum(self._size[self._first : self._n].sum(1, dtype=np.int64)[::-1])[::-1]
+        over = max(len(revisions) - MAX_ROWS, int(np.count_nonzero(left > MAX_BYTES)))
+        newest = int(np.searchsorted(revisions, revisions[-1]))
+        cut = min(int(np.searchsorted(revisions, revisions[over - 1], side="right")), newest)
+        if cut:
+            self.floor = int(revisions[cut - 1])
+            del self._text[: len(self._text) - int(left[cut])]
+            self._first += cut
+
+
+class Past:
+    """`replaced`: custom metas of rows that were there before; `left`: keys that are not listed any more.
+
+    `born`: the revision that made the partition, before which there was nothing to be told of; 0 if there was another
+    of its name. `changed_at`: the revision at which a row last changed, came or left, and `changed_before` the one
+    before that. `memo`: what was worked out of the last change, for the next who asks; derived.
+    """
+
+    __slots__ = ("_newest", "born", "changed_at", "changed_before", "left", "memo", "replaced")
+
+    def __init__(self, born: int) -> None:
+        self.born = self.changed_at = self.changed_before = born
+        self.replaced, self.left = Trail(), Trail()
+        self._newest = (0, 0)
+        self.memo: object = None
+
+    def had_another(self, revision: int) -> None:
+        """There was a partition of this name, deleted at this revision."""
+        self.born = 0
+        self.replaced.floor = self.left.floor = revision
+
+    def start_over(self, revision: int) -> None:
+        """All may be another at this revision: nothing that was before can be told."""
+        self.had_another(revision)
+        self.changed_at = self.changed_before = revision
+        self.memo = None
+
+    def can_tell(self, revision: int, with_metas: bool) -> bool:
+        """Whether all that happened after this revision is known; `with_metas`: the replaced metas too.
+
+        Who begins at 0 has no copy, so of nothing that left need be told.
+        """
+        floor = max(self.left.floor, self.replaced.floor if with_metas else 0)
+        return revision >= floor or revision < self.born or not revision
+
+    def touch(self, revision: int) -> None:
+        """A row changes, comes or leaves at this revision."""
+        if revision != self.changed_at:
+            self.changed_before, self.changed_at = self.changed_at, revision
+            self.memo = None
+
+    def since(self, revision: int) -> Entries:
+        """What rows were before, and are not since after this revision."""
+        return self.left.since(revision).joined(self.replaced.since(revision))
+
+    def begin(self, revision: int, first: int) -> None:
+        """Rows from this index on are new: what is said of them in the same change replaces nothing."""
+        self._newest = (revision, first)
+
+    def replace(self, revision: int, held: Rows, rows: Ints, cells: Cells) -> None:
+        """The custom meta of these rows is about to be another; `cells` is the column of what is there."""
+        if self._newest[0] == revision:
+            rows = rows[held.global_index[rows] < self._newest[1]]
+        _add(self.replaced, revision, held, rows, cells)
+
+    def leave(self, revision: int, held: Rows, rows: Ints, cells: Cells | None) -> None:
+        """The keys of these rows are about not to be listed any more."""
+        _add(self.left, revision, held, rows, cells)
+
+
+def _add(trail: Trail, revision: int, held: Rows, rows: Ints, cells: Cells | None) -> None:
+    if held.keys is None or not len(rows):
+        return
+    keys = held.keys[rows]
+    named = np.asarray(keys != NULL, np.bool_)
+    if not named.all():
+        rows, keys = rows[named], keys[named]
+    if len(rows):
+        there = filled(len(rows), EMPTY, object) if cells is None else cells[rows]
+        trail.add(revision, held.global_index[rows], keys, there)
+
+
+def _sizes(cells: Cells) -> Ints:
+    return np.fromiter(map(len, cells), np.int64, len(cells))

@@ -1,0 +1,118 @@
+"""Leases: rows that a task holds for a time. What became of each row, and which claims are open, closed, or overdue.
+
+A lease is derived from events, but for its deadline: that is the engine's clock at hand-out (or at replay) plus its
+length, so a restart gives each live lease its full length again.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.arrays import Bits, Ints
+
+from .deadlines import Deadlines
+
+OPEN, ACCEPTED, RELEASED, REJECTED, LOST = range(5)
+REMEMBERED = 10_000
+_NAME = re.compile(r"c[1-9a-f][0-9a-f]{0,15}")
+
+
+@dataclass(slots=True, eq=False)
+class Lease:
+    """`indexes` int64 and `fate` uint8, one per row in the order handed out. Times are the engine clock's seconds.
+
+    `group_size`: rows that settle together, side by side in that order; 1: each for itself.
+    """
+
+    number: int
+    token: str
+    partition_id: str
+    task: str
+    worker: str | None
+    length_s: float
+    group_size: int
+    indexes: Ints
+    attempts: Ints
+    fate: Bits
+    began: float = 0.0
+    deadline: float = 0.0
+    is_closed: bool = False
+
+    @property
+    def claim_id(self) -> str:
+        """Never used again: it is the revision of the change that handed the rows out."""
+        return claim_id(self.number)
+
+    def open_rows(self) -> Ints:
+        """Global indexes of the rows that are still held."""
+        return np.asarray(self.indexes[self.fate == OPEN])
+
+    def left_s(self, now: float) -> float:
+        """Seconds until it ends; 0 once it is closed."""
+        return 0.0 if self.is_closed else max(0.0, self.deadline - now)
+
+    def settle(self, indexes: Ints, fate: int) -> None:
+        """Rows of these indexes are no longer held."""
+        self.fate[np.isin(self.indexes, indexes) & (self.fate == OPEN)] = fate
+
+
+class Leases:
+    """All leases of the service by number: the open ones, and the last closed."""
+
+    def __init__(self) -> None:
+        self.open: dict[int, Lease] = {}
+        self.closed: dict[int, Lease] = {}
+        self._deadlines: Deadlines[int] = Deadlines()
+
+    def find(self, name: str) -> Lease | None:
+        """The lease of a claim id, open or lately closed."""
+        number = number_of(name)
+        return None if number is None else self.of(number)
+
+    def of(self, number: int) -> Lease | None:
+        """The lease of a claim's number, open or lately closed."""
+        return self.open.get(number) or self.closed.get(number)
+
+    def begin(self, lease: Lease, now: float) -> None:
+        """A lease starts now."""
+        lease.began = now
+        self.open[lease.number] = lease
+        self.extend(lease, lease.length_s, now)
+        if not len(lease.indexes):  # an empty share
+            self.settle([lease])
+
+    def extend(self, lease: Lease, length_s: float, now: float) -> None:
+        """It ends `length_s` from now."""
+        lease.length_s, lease.deadline = length_s, now + length_s
+        self._deadlines.put(lease.number, lease.deadline)
+
+    def settle(self, touched: Iterable[Lease]) -> None:
+        """Of these leases rows have been settled: those without an open row are closed."""
+        for lease in touched:
+            if not lease.is_closed and not np.count_nonzero(lease.fate == OPEN):
+                lease.is_closed = True
+                self._deadlines.discard(lease.number)
+                self.closed[lease.number] = self.open.pop(lease.number)
+                if len(self.closed) > REMEMBERED:
+                    del self.closed[next(iter(self.closed))]
+
+    def due(self) -> float | None:
+        """When the next lease ends."""
+        return self._deadlines.next()
+
+    def overdue(self, now: float) -> Iterable[Lease]:
+        """Leases whose time is up, one after the other; each must be settled before the next is asked for."""
+        while (number := self._deadlines.take(now)) is not None:
+            yield self.open[number]
+
+
+def claim_id(number: int) -> str:
+    """As callers see it."""
+    return f"c{number:x}"
+
+
+def number_of(name: str) -> int | None:
+    """The number of a claim id, None for what is none."""
+    return int(name[1:], 16) if _NAME.fullmatch(name) else None

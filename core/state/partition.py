@@ -1,0 +1,328 @@
+"""The state of one partition, and how events of its rows and cells change it. It decides nothing: events are facts.
+
+What claims do to it is in handing_out.py, what the end of rows does in leaving.py and clearing.py.
+A partition shares nothing with others, so none pays for another's size. Row 0 is absent everywhere.
+One method per event, hence its length.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import torch
+
+from core.arrays import Cells, Flags, Ints, filled, grown, pack, unpack
+from core.events import (
+    BackendMetaSet,
+    CustomMetaSet,
+    Grouped,
+    Inserted,
+    Limited,
+    Limits,
+    PartitionSet,
+    Produced,
+    Revoked,
+    Sealed,
+    Settings,
+    Timed,
+)
+from core.state.cells.fields import Field
+from core.state.cells.grid import Grid
+from core.state.cells.json_cells import EMPTY
+from core.state.cells.plans import bit_set
+from core.state.cells.readiness import StatusWords, covers
+from core.state.supply.filtered import FilteredSupplies
+from core.state.supply.index_set import Pool
+from core.state.supply.supply import Supply
+
+from .clears import Clear
+from .groups import Groups
+from .key_history import Past
+from .leases import LOST, OPEN, Lease
+from .rows import NULL, Rows
+from .tasks import FREE, Task
+from .ttl import Ttls
+from .where import Where
+
+NO_SETTINGS = Settings(None, None, 5, ())
+MAX_SUPPLIES = 64
+GAPS = 1024
+NOWHERE = (b"", np.empty(0, np.int64))
+
+
+class Partition:
+    """Samples x fields of one name: rows, groups, grid, custom meta, tasks; supplies are derived."""
+
+    def __init__(self, partition_id: str, created_at: float, revision: int, device: torch.device) -> None:
+        self.partition_id = partition_id
+        self.created_at = created_at
+        self.made_at = self.revision = revision
+        self.settings = NO_SETTINGS
+        self.limits = limits_of(NO_SETTINGS)
+        self.is_sealed = False
+        self.rows = Rows()
+        self.groups = Groups(self.rows.capacity)
+        self.grid = Grid(device, self.rows.capacity)
+        self.custom_meta: Cells | None = None
+        self.tasks: dict[str, Task] = {}
+        self.supplies: dict[tuple[str, tuple[str, ...]], Supply] = {}
+        self.filtered = FilteredSupplies()
+        self.leases: dict[int, Lease] = {}
+        self.clears: dict[int, Clear] = {}
+        self.ttls = Ttls()
+        self.past = Past(revision)
+        self._located: tuple[bytes, Ints] = NOWHERE
+
+    # What is asked often
+
+    @property
+    def fields(self) -> dict[str, Field]:
+        """By name, in the order they came."""
+        return self.grid.fields
+
+    @property
+    def status(self) -> StatusWords:
+        """Who has which field."""
+        return self.grid.status
+
+    def mask(self, fields: Iterable[Field]) -> Ints:
+        """The bit words of these fields: int64 [words]."""
+        return self.grid.mask(fields)
+
+    def custom_meta_of(self, rows: slice | Ints) -> list[bytes]:
+        """One JSON value per row; null for the absent row."""
+        if self.custom_meta is None:
+            there = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            return [EMPTY if row else NULL for row in there.tolist()]
+        return self.custom_meta[rows].tolist()  # type: ignore[no-any-return]
+
+    def keys_of(self, rows: Ints) -> list[bytes]:
+        """One JSON string per row; null for rows without a key."""
+        return [NULL] * len(rows) if self.rows.keys is None else self.rows.keys[rows].tolist()
+
+    def is_done(self, task: Task | None) -> bool:
+        """No more samples are to come, and each live one is consumed by the task, or dead for it."""
+        expected = self.limits.expected_samples
+        if not self.is_sealed and (expected is None or self.rows.inserted < expected):
+            return False
+        return (task.settled if task else 0) == self.rows.live_count
+
+    def free(self, name: str, rows: Ints) -> Flags:
+        """bool [rows]: live, and neither consumed by the task, leased nor dead."""
+        task = self.tasks.get(name)
+        live = self.rows.live[rows].astype(np.bool_)
+        return live if task is None else live & (task.state[rows] == FREE)
+
+    def supply(self, name: str, fields: tuple[str, ...], where: Where | None = None) -> Supply:
+        """What task `name` can take for `fields` (all known, no repetition), kept from here on."""
+        if where is not None:
+            return self.filtered.supply(self, (name, fields, where))
+        supply = self.supplies.get((name, fields))
+        if supply is None:
+            if len(self.supplies) >= MAX_SUPPLIES:
+                del self.supplies[next(iter(self.supplies))]
+            supply = self.supplies[name, fields] = self._build_supply(name, fields)
+        return supply
+
+    def _build_supply(self, name: str, fields: tuple[str, ...]) -> Supply:
+        supply = self.empty_supply(fields)
+        rows = np.arange(self.rows.n)
+        takeable = self.grid.status.complete(rows, supply.mask).astype(np.bool_) & self.free(name, rows)
+        supply.add(np.flatnonzero(takeable))
+        return supply
+
+    def empty_supply(self, fields: tuple[str, ...]) -> Supply:
+        """A supply for these fields with no row in it."""
+        wanted = [self.fields[field] for field in fields]
+        return Supply(fields, self.mask(wanted), bit_set(wanted), Pool(), {})
+
+    def all_supplies(self) -> Iterator[Supply]:
+        yield from self.supplies.values()
+        yield from self.filtered
+
+    def supplies_of(self, name: str) -> Iterator[Supply]:
+        return (supply for (task, _), supply in self.supplies.items() if task == name)
+
+    # Events
+
+    def configure(self, event: PartitionSet) -> None:
+        self.settings = event.settings
+        limits = limits_of(event.settings)
+        if self.is_sealed:  # what is expected was settled then
+            limits = Limits(self.limits.expected_samples, limits.max_samples, limits.max_attempts)
+        self.limits = limits
+        width = self.grid.status.width
+        for declared in event.settings.fields:
+            self.grid.declare(declared)
+        self._widened(width)
+
+    def limit(self, event: Limited) -> None:
+        self.limits = event.limits
+
+    def seal(self, event: Sealed) -> None:
+        self.is_sealed = True
+        self.limits = Limits(event.samples, self.limits.max_samples, self.limits.max_attempts)
+
+    def insert(self, event: Inserted) -> None:
+        rows = self.rows.add(event.first, event.count, event.keys)
+        self._resize(self.rows.capacity)
+        self._located = (pack(self.rows.global_index[rows]), rows)
+        self.rows.revision[rows] = self.revision
+        self.past.touch(self.revision)
+        self.past.begin(self.revision, event.first)
+        self.filtered.note(rows, self, is_told=True)
+
+    def group(self, event: Grouped) -> None:
+        rows = self._touch(event.indexes)
+        numbers = self.groups.add(rows, event.group_ids)
+        for supply in self.all_supplies():
+            supply.grouped(rows, numbers)
+
+    def set_custom_meta(self, event: CustomMetaSet) -> None:
+        rows = self._touch(event.indexes)
+        if self.custom_meta is None:
+            self.custom_meta = filled(self.rows.capacity, EMPTY, object)
+            self.custom_meta[0] = NULL
+        self.past.replace(self.revision, self.rows, rows, self.custom_meta)
+        self.custom_meta[rows] = event.cells
+        for supply in self.supplies.values():
+            supply.reordered(rows)
+        self.filtered.note(rows, self, is_told=True)
+
+    def set_backend_meta(self, event: BackendMetaSet) -> None:
+        self.grid.patch(self._touch(event.indexes), event.cells)
+
+    def produce(self, event: Produced) -> None:
+        rows = self._touch(event.indexes)
+        self.ttls.end(rows)
+        width = self.grid.status.width
+        plan, before, after = self.grid.produce(rows, event)
+        self._widened(width)
+        for (name, _), supply in self.supplies.items():
+            if plan.bit_set & supply.bit_set:
+                self.offer(name, supply, rows, before, after)
+        self.filtered.note(rows, self)
+
+    def time(self, event: Timed) -> None:
+        """Rows without a field have so long to get one."""
+        self.ttls.begin(self.rows.locate(unpack(event.indexes)), event, self.revision, self.rows.capacity)
+
+    def revoke(self, event: Revoked) -> None:
+        """Cells are not ready any more; leases of their rows stay."""
+        rows = self._touch(event.indexes)
+        fields = [self.fields[name] for name in event.fields]
+        self.grid.revoke(rows, fields, self.revision)
+        for supply in self.supplies.values():
+            if supply.bit_set & bit_set(fields):
+                supply.discard(rows)
+        self.filtered.note(rows, self)
+
+    def _widened(self, width: int) -> None:
+        if self.grid.status.width != width:  # masks of the old width fit no more
+            self._drop_all_supplies()
+
+    def offer(self, name: str, supply: Supply, rows: Ints, before: Ints, after: Ints) -> None:
+        """Of these rows, those that the words `after` make ready, and `before` did not, and that are free."""
+        fresh = covers(after, supply.mask) & ~covers(before, supply.mask)
+        task = self.tasks.get(name)
+        if task is not None:
+            fresh &= task.state[rows] == FREE
+        if np.count_nonzero(fresh):
+            supply.add(rows[fresh])
+
+    def task(self, name: str) -> Task:
+        """Made at its first use."""
+        if name not in self.tasks:
+            self.tasks[name] = Task(self.rows.capacity)
+        return self.tasks[name]
+
+    def offer_again(self, name: str, rows: Ints) -> None:
+        """These live rows are free again."""
+        for supply in self.supplies_of(name):
+            supply.add(rows[covers(self.grid.status.gather(rows), supply.mask)])
+        self.filtered.note(rows, self)
+
+    def drop_closed(self, leases: Iterable[Lease]) -> None:
+        """Leases without an open row hold nothing here."""
+        for lease in leases:
+            if not np.count_nonzero(lease.fate == OPEN):
+                self.leases.pop(lease.number, None)
+
+    def lose(self, leases: list[Lease], indexes: Ints | None) -> list[Lease]:
+        """Rows of these leases are taken from their holders; None: all."""
+        for lease in leases:
+            lease.settle(lease.indexes if indexes is None else indexes, LOST)
+        self.drop_closed(leases)
+        return leases
+
+    def lose_all(self) -> list[Lease]:
+        """Every lease ends."""
+        return self.lose(list(self.leases.values()), None)
+
+    def drop_supplies(self, field: str) -> None:
+        for key in [key for key in self.supplies if field in key[1]]:
+            del self.supplies[key]
+        self.filtered.drop(field=field)
+
+    def _drop_all_supplies(self) -> None:
+        self.supplies.clear()
+        self.filtered.drop()
+
+    # Room
+
+    def _touch(self, indexes: bytes) -> Ints:
+        if indexes != self._located[0]:  # the events of one change mostly name the same rows
+            self._located = (indexes, self.rows.locate(unpack(indexes)))
+        rows = self._located[1]
+        self.rows.revision[rows] = self.revision
+        self.past.touch(self.revision)
+        return rows
+
+    def _resize(self, capacity: int) -> None:
+        if capacity == self.grid.capacity:
+            return
+        self.grid.resize(capacity)
+        self.groups.resize(capacity)
+        self.ttls.resize(capacity)
+        for task in self.tasks.values():
+            task.resize(capacity)
+        if self.custom_meta is not None:
+            self.custom_meta = grown(self.custom_meta, capacity, EMPTY)
+
+    def tidy(self) -> None:
+        """Close the gaps once they are most."""
+        held = self.rows.held_count
+        if self.rows.n - 1 - held > max(GAPS, held) or not held:
+            self._close_gaps()
+
+    def forget_rows(self) -> None:
+        """Where rows stand, or whether they do, has changed."""
+        self._located = NOWHERE
+
+    def _close_gaps(self) -> None:
+        """Give back what cleared rows held; row numbers change, so the supplies go too."""
+        rows = np.concatenate([np.zeros(1, np.int64), self.rows.held()])
+        capacity = len(rows) + 15
+        self.grid.keep(rows, capacity)
+        self.groups.keep(rows, capacity)
+        self.ttls.keep(rows, capacity)
+        for task in self.tasks.values():
+            task.keep(rows, capacity)
+        if self.custom_meta is not None:
+            self.custom_meta = grown(self.custom_meta[rows], capacity, EMPTY)
+            self.custom_meta[0] = NULL
+        self.rows.keep(rows, capacity)
+        self.forget_rows()
+        self.groups.remove(np.flatnonzero(self.rows.clearing))
+        self._drop_all_supplies()
+
+
+def limits_of(settings: Settings) -> Limits:
+    """The limits that a PUT gives."""
+    return Limits(settings.expected_samples, settings.max_samples, settings.max_attempts)
+
+
+def known(partition: Partition, names: Sequence[str]) -> tuple[list[Field], list[str]]:
+    """The fields of `names` that the partition knows, once each in the order asked, and the names it does not."""
+    wanted = dict.fromkeys(names)
+    fields = [partition.fields[name] for name in wanted if name in partition.fields]
+    return fields, [name for name in wanted if name not in partition.fields]

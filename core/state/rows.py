@@ -1,0 +1,170 @@
+"""The rows of a partition: which sample stands where. A sample is a row number, found by binary search.
+
+Indexes only grow, so the vector of them is sorted as it is. Row 0 is the absent row; cleared rows stay as gaps until
+`keep` closes them. A row that is clearing is not live, so that nothing finds it, but keeps all it has.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.arrays import START, Bits, Cells, Ints, filled, grown, next_capacity
+
+NULL = b"null"
+
+
+class Rows:
+    """Columns over row numbers 0 … n-1 (row 0 absent), with capacity to grow.
+
+    `inserted` counts rows ever inserted, those that expired left out; `positions` counts them too.
+    """
+
+    __slots__ = (
+        "by_key", "clearing", "clearing_count", "clearing_keys", "global_index", "inserted", "keys", "live",
+        "live_count", "n", "position", "positions", "revision", "tombstones",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.n = 1
+        self.live_count = 0
+        self.clearing_count = 0
+        self.inserted = self.positions = 0
+        self.global_index: Ints = filled(START, -1, np.int64)
+        self.live: Bits = filled(START, 0, np.uint8)
+        self.clearing: Bits = filled(START, 0, np.uint8)
+        self.position: Ints = filled(START, -1, np.int64)
+        self.revision: Ints = filled(START, 0, np.int64)
+        self.keys: Cells | None = None
+        self.by_key: dict[bytes, int] = {}
+        self.clearing_keys: dict[bytes, int] = {}
+        self.tombstones: dict[bytes, int] = {}
+
+    @property
+    def held_count(self) -> int:
+        """Rows that are live or clearing."""
+        return self.live_count + self.clearing_count
+
+    @property
+    def capacity(self) -> int:
+        """Rows there is room for."""
+        return len(self.live)
+
+    def add(self, first: int, count: int, keys: Sequence[bytes] | None) -> Ints:
+        """New rows for the indexes first … first+count-1; `keys` are JSON strings. Returns their row numbers."""
+        self._reserve(next_capacity(self.n + count, self.capacity))
+        rows = slice(self.n, self.n + count)
+        self.global_index[rows] = np.arange(first, first + count)
+        self.live[rows] = 1
+        self.position[rows] = np.arange(self.positions, self.positions + count)
+        if keys is not None:
+            self._name(rows, keys, range(first, first + count))
+        self.n += count
+        self.live_count += count
+        self.inserted += count
+        self.positions += count
+        return np.arange(rows.start, rows.stop)
+
+    def _name(self, rows: slice, keys: Sequence[bytes], indexes: range) -> None:
+        if self.keys is None:
+            self.keys = filled(self.capacity, NULL, object)
+        self.keys[rows] = keys
+        self.by_key.update(zip(keys, indexes, strict=True))
+
+    def _reserve(self, capacity: int) -> None:
+        if capacity == self.capacity:
+            return
+        self.global_index = grown(self.global_index, capacity, -1)
+        self.live = grown(self.live, capacity, 0)
+        self.clearing = grown(self.clearing, capacity, 0)
+        self.position = grown(self.position, capacity, -1)
+        self.revision = grown(self.revision, capacity, 0)
+        if self.keys is not None:
+            self.keys = grown(self.keys, capacity, NULL)
+
+    def locate(self, indexes: Ints) -> Ints:
+        """Row numbers of these global indexes, 0 where not held."""
+        known = self.global_index[: self.n]
+        rows = np.searchsorted(known, indexes)
+        rows[rows == self.n] = 0
+        rows[(known[rows] != indexes) | (self.live[rows] == 0)] = 0
+        return rows
+
+    def locate_held(self, indexes: Ints) -> Ints:
+        """As `locate`, and rows that are clearing are found too."""
+        if not self.clearing_count:
+            return self.locate(indexes)
+        known = self.global_index[: self.n]
+        rows = np.searchsorted(known, indexes)
+        rows[rows == self.n] = 0
+        rows[(known[rows] != indexes) | (self.live[rows] | self.clearing[rows] == 0)] = 0
+        return rows
+
+    def held(self) -> Ints:
+        """All rows that are live or clearing, in index order."""
+        return np.flatnonzero(self.live[: self.n] | self.clearing[: self.n])
+
+    def find(self, keys: Sequence[bytes]) -> list[int | None]:
+        """Global indexes of these keys (JSON strings), None where there is no such key."""
+        return list(map(self.by_key.get, keys))
+
+    def after(self, index: int, limit: int) -> Ints:
+        """The first `limit` live rows whose global index is beyond `index`, in index order."""
+        start = int(np.searchsorted(self.global_index[: self.n], index, side="right"))
+        if self.live_count == self.n - 1:
+            return np.arange(max(start, 1), min(self.n, max(start, 1) + limit))
+        return np.flatnonzero(self.live[start : self.n])[:limit] + start
+
+    def remove(self, rows: Ints) -> None:
+        """These live rows are cleared."""
+        self.live[rows] = 0
+        self.live_count -= len(rows)
+        self._unname(rows, self.by_key)
+
+    def hide(self, rows: Ints) -> None:
+        """These live rows are clearing."""
+        self._turn(rows, live=0)
+        self._move_keys(rows, self.by_key, self.clearing_keys)
+
+    def show(self, rows: Ints) -> None:
+        """These rows were clearing, and are live again."""
+        self._turn(rows, live=1)
+        self._move_keys(rows, self.clearing_keys, self.by_key)
+
+    def drop(self, rows: Ints, with_tombstones: bool) -> None:
+        """These rows were clearing, and are gone; with tombstones their keys may never be created again."""
+        self.clearing[rows] = 0
+        self.clearing_count -= len(rows)
+        if with_tombstones:
+            self._move_keys(rows, self.clearing_keys, self.tombstones)
+        self._unname(rows, self.clearing_keys)
+
+    def _turn(self, rows: Ints, live: int) -> None:
+        self.live[rows], self.clearing[rows] = live, 1 - live
+        count = len(rows) if live else -len(rows)
+        self.live_count += count
+        self.clearing_count -= count
+
+    def _move_keys(self, rows: Ints, source: dict[bytes, int], target: dict[bytes, int]) -> None:
+        if self.keys is not None:
+            keys = [key for key in self.keys[rows].tolist() if key != NULL]
+            target.update(zip(keys, map(source.pop, keys), strict=True))
+
+    def _unname(self, rows: Ints, names: dict[bytes, int]) -> None:
+        if self.keys is None:
+            return
+        for key in self.keys[rows].tolist():
+            names.pop(key, None)
+        self.keys[rows] = NULL
+        if not self.by_key and not self.clearing_keys:
+            self.keys = None
+
+    def keep(self, rows: Ints, capacity: int) -> None:
+        """Close the gaps: only these rows (row 0 first) remain."""
+        self.global_index = grown(self.global_index[rows], capacity, -1)
+        self.live = grown(self.live[rows], capacity, 0)
+        self.clearing = grown(self.clearing[rows], capacity, 0)
+        self.position = grown(self.position[rows], capacity, -1)
+        self.revision = grown(self.revision[rows], capacity, 0)
+        if self.keys is not None:
+            self.keys = grown(self.keys[rows], capacity, NULL)
+        self.n = len(rows)

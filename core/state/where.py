@@ -1,0 +1,241 @@
+"""Predicates over custom meta (`where`), and the numbers samplers go by (`Weight`): parsed, checked, hashable values.
+
+They see JSON cells, decode each distinct one once, and answer for all rows at a time. They know no rows and no state.
+"""
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Flags
+from core.errors import Invalid
+
+Scalar = bool | int | float | str
+Operand = tuple[str, Scalar]
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.float64 | np.complex128]
+EXACT = 2.0**53  # below it a float64 is any integer
+
+MAX_CONDITIONS = 32
+MAX_PATH = 32
+MAX_VALUES = 1024
+_SAMPLE = 64
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+_decode = msgspec.json.Decoder().decode
+MISSING = object()
+_KINDS: dict[type, str] = {bool: "bool", int: "number", float: "number", str: "string"}
+_WORDS = {"bool": "true or false", "number": "a number", "string": "a string"}
+_ACCEPTED: dict[str, tuple[str, ...]] = {
+    "==": tuple(_WORDS), "!=": tuple(_WORDS), "exists": ("bool",), "prefix": ("string",),
+    "<": ("number", "string"), "<=": ("number", "string"), ">": ("number", "string"), ">=": ("number", "string"),
+}  # fmt: skip
+_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "prefix": str.startswith,
+}  # fmt: skip
+
+
+class ConditionIn(Protocol):
+    """One condition as it comes in; `value` None: not given."""
+
+    @property
+    def path(self) -> str | Sequence[str]: ...
+    @property
+    def op(self) -> str: ...
+    @property
+    def value(self) -> Scalar | Sequence[Scalar] | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`operands`, with their kinds, are what the value at `path` is held against: 1 is 1.0, and not true."""
+
+    path: tuple[str, ...]
+    op: str
+    operands: frozenset[Operand]
+
+    def holds(self, values: Iterable[object]) -> list[bool]:
+        """Which of the values found at the path fulfil it; one of another kind than the operand's never does."""
+        if self.op in ("==", "in"):
+            among = _by_type(self.operands)
+            return [value in among.get(type(value), ()) for value in values]
+        if self.op == "!=":
+            among = _by_type(self.operands)
+            return [type(value) in among and value not in among[type(value)] for value in values]
+        ((kind, operand),) = self.operands
+        if self.op == "exists":
+            return [(value is not MISSING) == operand for value in values]
+        types, compare = [one for one, its in _KINDS.items() if its == kind], _ORDER[self.op]
+        return [type(value) in types and compare(value, operand) for value in values]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """All conditions must hold (contract#where). Asked the same, it is the same: what was made for one serves all."""
+
+    conditions: tuple[Condition, ...]
+
+    def matches(self, cells: Sequence[bytes]) -> Flags:
+        """bool [cells]: which of these custom metas fulfil every condition."""
+        return _of_distinct(cells, self._fulfilled)
+
+    def _fulfilled(self, cells: Sequence[bytes]) -> Flags:
+        out = np.ones(len(cells), np.bool_)
+        columns = _values(cells, [condition.path for condition in self.conditions])
+        for condition, values in zip(self.conditions, columns, strict=True):
+            out &= np.array(condition.holds(values), np.bool_)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """The path to a number in custom meta."""
+
+    path: tuple[str, ...]
+
+    def of(self, cells: Sequence[bytes]) -> Floats:
+        """float64 [cells]: the number at the path, NaN where there is none."""
+        return np.asarray(self.exactly(cells).real)
+
+    def exactly(self, cells: Sequence[bytes]) -> Numbers:
+        """As `of`, with nothing lost: complex128 where an integer is no float64, which then is the real part, and what
+        it lacks the imaginary one. Rounding keeps the order and numpy sorts by both, so these sort as the numbers do.
+        """
+        return _of_distinct(cells, self._numbers)
+
+    def _numbers(self, cells: Sequence[bytes]) -> Numbers:
+        (values,) = _values(cells, [self.path])
+        numbers = np.fromiter(map(_number, values), np.float64, len(cells))
+        large = np.flatnonzero(np.abs(numbers) >= EXACT).tolist()
+        lacking = {at: lack for at in large if (lack := _lack(values[at], numbers[at]))}
+        if not lacking:
+            return numbers
+        exact = numbers.astype(np.complex128)
+        exact.imag[list(lacking)] = list(lacking.values())
+        return exact
+
+
+def where(conditions: Sequence[ConditionIn] | None, loc: str) -> Where | None:
+    """These conditions, checked; None where there are none. Raises Invalid, naming the member."""
+    if not conditions:
+        return None
+    if len(conditions) > MAX_CONDITIONS:
+        raise Invalid.at(loc, f"has {len(conditions)} conditions: at most {MAX_CONDITIONS}")
+    return Where(tuple(_condition(one, f"{loc}[{i}]") for i, one in enumerate(conditions)))
+
+
+def some_where(conditions: Sequence[ConditionIn] | None, loc: str) -> Where | None:
+    """As `where`, for calls that remove rows: `[]`, which every row fulfils, is refused."""
+    if conditions is not None and not len(conditions):
+        raise Invalid.at(loc, "has no condition, and every row fulfils that: leave where out if all are meant")
+    return where(conditions, loc)
+
+
+def weight(path: str | Sequence[str], loc: str) -> Weight:
+    """The weight at this path. Raises Invalid."""
+    return Weight(members(path, loc))
+
+
+def members(path: str | Sequence[str], loc: str) -> tuple[str, ...]:
+    """The members that a path leads through: dotted, or one by one. Raises Invalid."""
+    names = tuple(path.split(".")) if isinstance(path, str) else tuple(path)
+    if not 1 <= len(names) <= MAX_PATH:
+        raise Invalid.at(loc, f"leads through {len(names)} members: 1 to {MAX_PATH}")
+    if isinstance(path, str) and "" in names:
+        raise Invalid.at(loc, f"{path!r} has an empty member: give an array of members if that is meant")
+    return names
+
+
+def _condition(given: ConditionIn, loc: str) -> Condition:
+    operands = _operands(given.op, given.value, f"{loc}.value")
+    for kind, value in operands:
+        if kind == "number" and isinstance(value, int) and not -(2**63) <= value < 2**64:
+            raise Invalid.at(f"{loc}.value", "is an integer beyond int64 and uint64")
+    return Condition(members(given.path, f"{loc}.path"), given.op, frozenset(operands))
+
+
+def _operands(op: str, value: Scalar | Sequence[Scalar] | None, loc: str) -> list[Operand]:
+    if op == "in":
+        if not isinstance(value, list | tuple):
+            raise Invalid.at(loc, "must be an array of strings, numbers, true and false")
+        if len(value) > MAX_VALUES:
+            raise Invalid.at(loc, f"has {len(value)} values: at most {MAX_VALUES}")
+        return [(_KINDS[type(one)], one) for one in value]
+    if op == "exists" and value is None:
+        return [("bool", True)]
+    if not isinstance(value, bool | int | float | str):
+        raise Invalid.at(loc, f"must be a string, a number, true or false for {op}")
+    return [_fitting(op, value, loc)]
+
+
+def _fitting(op: str, value: Scalar, loc: str) -> Operand:
+    kind = _KINDS[type(value)]
+    if kind not in _ACCEPTED[op]:
+        raise Invalid.at(loc, f"must be {' or '.join(_WORDS[one] for one in _ACCEPTED[op])} for {op}")
+    return kind, value
+
+
+def _by_type(operands: Iterable[Operand]) -> Mapping[type, set[Scalar]]:
+    """The operands to compare with, by the type of the value that was found."""
+    by_kind: dict[str, set[Scalar]] = {}
+    for kind, operand in operands:
+        by_kind.setdefault(kind, set()).add(operand)
+    return {type_: by_kind[kind] for type_, kind in _KINDS.items() if kind in by_kind}
+
+
+def _of_distinct(cells: Sequence[bytes], answer: Callable[[Sequence[bytes]], npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """`answer(cells)`. Equal cells are decoded once, where the first ones show that there are any: to find them costs
+    as much as to decode small ones.
+    """
+    first = cells[:_SAMPLE]
+    if 2 * len(set(first)) > len(first):
+        return answer(cells)
+    places = {cell: place for place, cell in enumerate(dict.fromkeys(cells))}
+    return answer(list(places))[np.fromiter(map(places.__getitem__, cells), np.int64, len(cells))]
+
+
+def _values(cells: Iterable[bytes], paths: Sequence[tuple[str, ...]]) -> list[list[object]]:
+    """Per path what each of these cells has there, MISSING where it has nothing."""
+    columns = _columns(cells, tuple(dict.fromkeys(path[0] for path in paths)))
+    return [
+        columns[path[0]] if len(path) == 1 else [_at(value, path[1:]) for value in columns[path[0]]] for path in paths
+    ]
+
+
+def _columns(cells: Iterable[bytes], members: tuple[str, ...]) -> dict[str, list[object]]:
+    if _ESCAPED.search("".join(members)):  # msgspec has no Struct with such a member
+        objects = [_decode(cell) or {} for cell in cells]
+        return {member: [one.get(member, MISSING) for one in objects] for member in members}
+    read, nothing = _reader(members)
+    found = [read(cell) or nothing for cell in cells]
+    return {member: list(map(operator.attrgetter(f"at{i}"), found)) for i, member in enumerate(members)}
+
+
+@lru_cache(256)
+def _reader(members: tuple[str, ...]) -> tuple[Callable[[bytes], Any], Any]:
+    """Decodes only these members of a cell: the others are skipped at an eighth of the cost. And what `null` has."""
+    names = {f"at{i}": member for i, member in enumerate(members)}
+    kind = msgspec.defstruct("Cell", [(name, Any, MISSING) for name in names], rename=names, gc=False)
+    return msgspec.json.Decoder(kind | None).decode, kind()
+
+
+def _at(value: object, path: Iterable[str]) -> object:
+    for member in path:
+        if not isinstance(value, dict) or member not in value:
+            return MISSING
+        value = value[member]
+    return value
+
+
+def _lack(value: object, number: float) -> int:
+    return value - int(number) if type(value) is int else 0
+
+
+def _number(found: object) -> float:
+    return float(found) if type(found) in (int, float) else np.nan  # type: ignore[arg-type]

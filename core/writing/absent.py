@@ -1,0 +1,39 @@
+"""What a write meets that is not there any more: cleared samples, and those that are being cleared.
+
+Nothing that was cleared comes back, and nothing written to it lands elsewhere. A caller may have cleared ones left out
+of its write; one that is clearing may yet come back, so the call is refused until that is settled.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from core.arrays import Ints
+from core.errors import SampleCleared, SampleClearing, SampleNotFound
+from core.state.rows import Rows
+
+
+def check_indexes(rows: Rows, absent: Ints, next_index: int, skip: bool) -> None:
+    """`absent` are not live here. Raises SampleNotFound, SampleCleared unless they are skipped, SampleClearing."""
+    future = absent[absent >= next_index]
+    if len(future):
+        raise SampleNotFound(global_indexes=future.tolist())
+    is_clearing = rows.locate_held(absent) > 0
+    if not skip and not is_clearing.all():
+        raise SampleCleared(global_indexes=absent[~is_clearing].tolist())
+    if is_clearing.any():
+        raise SampleClearing(global_indexes=absent[is_clearing].tolist())
+
+
+def check_keys(rows: Rows, names: Sequence[bytes], skip: bool) -> None:
+    """Keys (JSON strings) of a write. Raises SampleCleared for tombstones unless they are skipped, SampleClearing."""
+    if rows.tombstones and not skip:
+        _refuse(SampleCleared, names, rows.tombstones)
+    if rows.clearing_keys:
+        _refuse(SampleClearing, names, rows.clearing_keys)
+
+
+def _refuse(error: type[SampleCleared | SampleClearing], names: Sequence[bytes], gone: Mapping[bytes, int]) -> None:
+    keys = [msgspec.json.decode(name, type=str) for name in names if name in gone]
+    if keys:
+        raise error(keys=keys)

@@ -1,0 +1,231 @@
+"""From what a caller sent to what events carry: names, schemas and columns, checked for meaning. Raises Invalid.
+
+Shapes of the members (types, ranges) were checked by the wire; the protocols below are how this module sees them.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import orjson
+
+from core.arrays import Ints
+from core.errors import DtypeConflict, Invalid
+from core.events import Declared
+from core.state.cells.forms import FieldForm, Memo, to_bytes
+from core.state.cells.json_cells import NULL, CellChecker, Cells, Column, json_values
+from core.state.cells.shapes import Sizes
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_SEPARATORS = re.compile(r"[\x00-\x1f\x7f-\x9f/\\]")
+MAX_FIELDS = 4096
+MAX_ROWS = 65_536
+
+
+class ConstShape(Protocol):
+    """`{"const": [sizes]}`."""
+
+    @property
+    def const(self) -> list[int]: ...
+
+
+class ConstSize(Protocol):
+    """`{"const": size}`."""
+
+    @property
+    def const(self) -> int: ...
+
+
+class ConstGroup(Protocol):
+    """`{"const": group_id}`."""
+
+    @property
+    def const(self) -> str | int: ...
+
+
+GroupIds = Sequence[str | int | None] | ConstGroup
+
+
+class DeclarationIn(Protocol):
+    """A field declaration as it comes in."""
+
+    @property
+    def kind(self) -> str | None: ...
+    @property
+    def dtype(self) -> str | None: ...
+    @property
+    def ragged(self) -> bool | None: ...
+    @property
+    def shape(self) -> list[int] | None: ...
+
+
+class SchemaIn(DeclarationIn, Protocol):
+    """A field schema as it comes in."""
+
+    @property
+    def shapes(self) -> list[list[int]] | ConstShape | None: ...
+    @property
+    def lengths(self) -> list[int] | ConstSize | None: ...
+
+
+def check_name(name: str, loc: str) -> None:
+    """Partition, task and worker names."""
+    if not 1 <= len(name) <= 200 or name in (".", "..") or _SEPARATORS.search(name):
+        raise Invalid.at(loc, "must be 1-200 characters, no control characters, no / or \\, and not . or ..")
+
+
+def check_keys(keys: Sequence[str], loc: str) -> None:
+    """Keys of one call, in one pass."""
+    if _CONTROL.search("".join(keys)):
+        at = next(i for i, key in enumerate(keys) if _CONTROL.search(key))
+        raise Invalid.at(f"{loc}[{at}]", "must hold no control characters")
+
+
+def check_fields(names: Iterable[str], loc: str) -> None:
+    """Field names of one call, in one pass."""
+    joined = "".join(names)
+    if "," in joined or _CONTROL.search(joined):
+        at = next(name for name in names if "," in name or _CONTROL.search(name))
+        raise Invalid.at(loc, f"field name {at!r} must hold no comma and no control characters")
+
+
+def declared(name: str, schema: DeclarationIn) -> Declared:
+    """A declaration for the partition's settings."""
+    loc = f"body.fields.{name}"
+    kind = _kind(schema, loc)
+    if kind == "object":
+        return Declared(name, kind, None, False, None)
+    shape = None if schema.shape is None else tuple(schema.shape)
+    return Declared(name, kind, schema.dtype, bool(schema.ragged), shape)
+
+
+def _kind(schema: DeclarationIn, loc: str) -> str:
+    if schema.kind == "object":
+        if (schema.dtype, schema.ragged, schema.shape) != (None, None, None):
+            raise Invalid.at(loc, 'an object has no dtype, ragged or shape: give {"kind": "object"} alone')
+        return "object"
+    if schema.dtype is None:
+        raise Invalid.at(loc, 'give a dtype (a tensor), or {"kind": "object"}')
+    return "tensor"
+
+
+_FieldSaid = tuple[str, str | None, str | None, bool | None, int | None, type, type, type]
+Said = tuple[_FieldSaid, ...]
+SizeColumn = int | Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldsWrite:
+    """What a write says of its fields: a form (core.state.cells.forms), sizes int32 [rows or 1, slots], cells."""
+
+    form: bytes
+    sizes: Sizes
+    backend: list[bytes | list[bytes]]
+
+    def at(self, rows: Ints) -> "FieldsWrite":
+        """Of these rows only."""
+        sizes = self.sizes if len(self.sizes) == 1 else self.sizes[rows]
+        places = rows.tolist()
+        cells = [cell if isinstance(cell, bytes) else [cell[i] for i in places] for cell in self.backend]
+        return FieldsWrite(self.form, sizes, cells)
+
+
+def fields_write(
+    forms: Memo[Said, bytes], schemas: Mapping[str, SchemaIn], rows: int, cells: Mapping[str, Cells]
+) -> FieldsWrite:
+    """The write of these schemas for `rows` rows; `cells` are checked. Raises DtypeConflict for ranks that differ.
+
+    A form seen before is recognised by what was said, sizes aside, and not checked again.
+    """
+    said: list[_FieldSaid] = []
+    columns: list[SizeColumn] = []
+    for name, schema in schemas.items():
+        lengths, shapes, shape = schema.lengths, schema.shapes, schema.shape
+        rank: int | None = None
+        if lengths is not None:
+            columns.append(_lengths(lengths, rows, name))
+        elif shapes is not None:
+            rank, parts = _shapes(shapes, rows, name)
+            columns += parts
+        elif shape is not None:
+            rank = len(shape)
+            columns += shape
+        said.append((name, schema.kind, schema.dtype, schema.ragged, rank, type(lengths), type(shapes), type(shape)))
+    key = tuple(said)
+    form = forms.get(key) or forms.keep(key, _form(schemas, key))
+    return FieldsWrite(form, _sizes(columns, rows), [cells.get(name, NULL) for name in schemas])
+
+
+def _lengths(lengths: list[int] | ConstSize, rows: int, name: str) -> SizeColumn:
+    if not isinstance(lengths, list):
+        return lengths.const
+    if len(lengths) != rows:
+        raise _wrong_length(lengths, rows, f"body.field_schema.{name}.lengths")
+    return lengths[0] if rows == 1 else lengths
+
+
+def _shapes(shapes: list[list[int]] | ConstShape, rows: int, name: str) -> tuple[int | None, Sequence[SizeColumn]]:
+    """(rank, one column per dimension); shapes of no rows tell no rank."""
+    if not isinstance(shapes, list):
+        return len(shapes.const), shapes.const
+    if len(shapes) != rows:
+        raise _wrong_length(shapes, rows, f"body.field_schema.{name}.shapes")
+    if rows == 1:
+        return len(shapes[0]), shapes[0]
+    if len(set(map(len, shapes))) > 1:
+        raise DtypeConflict(f"body.field_schema.{name}.shapes: shapes of one field have one rank: these differ")
+    return len(shapes[0]) if rows else None, list(zip(*shapes, strict=True))
+
+
+def _sizes(columns: list[SizeColumn], rows: int) -> Sizes:
+    if rows == 1 or all(isinstance(column, int) for column in columns):
+        return np.array([columns], "<i4")
+    sizes = np.empty((rows, len(columns)), "<i4")
+    for at, column in enumerate(columns):
+        sizes[:, at] = column
+    return sizes
+
+
+def _form(schemas: Mapping[str, SchemaIn], said: Said) -> bytes:
+    check_fields(schemas, "body.field_schema")
+    return to_bytes([_field_form(one[0], schemas[one[0]], one[4]) for one in said])
+
+
+def _field_form(name: str, schema: SchemaIn, rank: int | None) -> FieldForm:
+    loc = f"body.field_schema.{name}"
+    given = [part for part in ("shape", "shapes", "lengths") if getattr(schema, part) is not None]
+    if _kind(schema, loc) == "object":
+        if given:
+            raise Invalid.at(loc, 'an object has no shapes or lengths: give {"kind": "object"} alone')
+        return FieldForm(name, "object", None, False, None)
+    if len(given) != 1:
+        raise Invalid.at(loc, "give exactly one of shape, shapes and lengths")
+    if given != ["shape"] and schema.ragged is False:
+        raise Invalid.at(loc, f"{given[0]} are for ragged fields: leave ragged out, or give one shape")
+    is_ragged = given != ["shape"] or bool(schema.ragged)
+    return FieldForm(name, "tensor", schema.dtype, is_ragged, 1 if given == ["lengths"] else rank)
+
+
+def _wrong_length(values: Sequence[object], rows: int, loc: str) -> Invalid:
+    return Invalid.at(loc, f'has {len(values)} values for {rows} rows: give one per row, or {{"const": v}}')
+
+
+def backend_columns(
+    checker: CellChecker, columns: Mapping[str, Column], allowed: Mapping[str, object], rows: int
+) -> dict[str, Cells]:
+    """`backend_meta`, checked; it may name only `allowed` fields."""
+    if not columns.keys() <= allowed.keys():
+        stray = min(columns.keys() - allowed.keys())
+        raise Invalid.at(f"body.backend_meta.{stray}", "names a field that field_schema does not")
+    return checker.columns(columns, rows, "body.backend_meta", 3)
+
+
+def group_cells(group_ids: GroupIds, rows: int) -> list[bytes]:
+    """`group_ids` as JSON values, null for rows without."""
+    if not isinstance(group_ids, Sequence):
+        return [orjson.dumps(group_ids.const)] * rows
+    if len(group_ids) != rows:
+        raise _wrong_length(group_ids, rows, "body.group_ids")
+    return json_values(group_ids)
