@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 from batchmeta.wire.requests import Request as WireRequest
 from core.decode_errors import advice
 from core.errors import EpochMismatch, Refused
-from core.writing.schemas import check_name
+from core.names import check_name
 
 from . import keys
 from .errors import EdgeRefused, edge_refused, refused

@@ -7,12 +7,12 @@ import msgspec
 
 from batchmeta.wire.requests import Condition, Include, Where
 from batchmeta.wire.types import Cells
+from core.limits import MAX_ROWS
 from core.operations.produce import RowWrite
 from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.state import where as predicates
 from core.state.cells.json_cells import Column
-from core.writing import schemas as intake
 
 from .contract import explained, invalid
 from .pieces import Decoder
@@ -103,6 +103,6 @@ def listed_indexes(text: str | None) -> list[int] | None:
         indexes = _INDEXES.decode(f"[{text}]")
     except msgspec.DecodeError as error:
         raise invalid("query.global_indexes", "must be whole numbers separated by commas, as in 0,1,2") from error
-    if any(not 0 <= index < 2**63 for index in indexes) or len(indexes) > intake.MAX_ROWS:
-        raise invalid("query.global_indexes", f"must be 0 … 2^63-1, at most {intake.MAX_ROWS} of them")
+    if any(not 0 <= index < 2**63 for index in indexes) or len(indexes) > MAX_ROWS:
+        raise invalid("query.global_indexes", f"must be 0 … 2^63-1, at most {MAX_ROWS} of them")
     return indexes

@@ -14,8 +14,8 @@ from starlette.types import Receive, Scope
 from core.engine import Engine
 from core.errors import Invalid, TooManyWaiting
 from core.events import Kept
+from core.operations.parked import Parked
 from core.runtime.executor import Executor, Terms
-from core.runtime.parked import Parked
 from core.state.kept_replies import Keyed
 
 from .edge import Edge

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from app import render
 from app.convert import selector, view
 from batchmeta.wire.requests import Read
+from core.limits import MAX_ROWS
 from core.operations.read import read, read_backend_meta
 from core.reading.batch import Batch
-from core.writing.schemas import MAX_ROWS
 
 from .engines import load, new_engine
 from .profile import FIELDS, PARTS, Backend, make

@@ -13,14 +13,13 @@ from core.apply import clear as clearing
 from core.apply import hand_out as handing_out
 from core.apply import remove as leaving
 from core.snapshot import restore as restoring
-from core.state.cells.forms import Memo
+from core.state.cells.forms import Memo, Said
 from core.state.cells.json_cells import CellChecker
 from core.state.clears import Clears
 from core.state.deadlines import Deadlines
 from core.state.kept_replies import KeptReplies
 from core.state.leases import Leases
 from core.state.partition import Partition
-from core.writing.schemas import Said
 
 from .errors import JournalUnavailable, PartitionCleared, PartitionNotFound
 from .events import (

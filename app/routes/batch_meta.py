@@ -4,9 +4,9 @@ from typing import get_args
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import Include, Read, ReadQuery
+from core.limits import MAX_ROWS
 from core.operations import read as operations
 from core.reading.batch import View
-from core.writing.schemas import MAX_ROWS
 
 from .. import render
 from ..contract import Routes, invalid

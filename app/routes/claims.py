@@ -2,9 +2,9 @@
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import AckClaim, Empty, ExtendClaim, ListClaims
+from core.names import check_name
 from core.operations import leases
 from core.operations.leases import Ack
-from core.writing.schemas import check_name
 
 from .. import render
 from ..contract import Routes

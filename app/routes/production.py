@@ -9,13 +9,13 @@ from batchmeta.wire.requests import (
     ReadBackendMeta,
     Revoke,
 )
+from core.limits import MAX_ROWS
 from core.operations import produce as operations
 from core.operations import read
 from core.operations.produce import RowWrite
 from core.operations.revoke import revoke as revoke_cells
 from core.reading.batch import View
 from core.reading.selectors import Selector
-from core.writing.schemas import MAX_ROWS
 
 from .. import render
 from ..contract import Routes

@@ -4,7 +4,7 @@ import msgspec
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import Empty
-from core.writing.schemas import MAX_ROWS
+from core.limits import MAX_ROWS
 
 from ..contract import Routes
 from ..errors import EdgeRefused

@@ -6,10 +6,10 @@ from typing import Any
 from batchmeta.wire import replies
 from batchmeta.wire.requests import Claim, ConsumptionQuery, Empty
 from core import samplers
+from core.names import check_name
 from core.operations import claim as operations
 from core.operations import consumption, leases
 from core.state.where import where
-from core.writing.schemas import check_name
 
 from .. import render
 from ..contract import Routes, invalid

@@ -7,11 +7,11 @@ from typing import Any
 from app import render
 from app.convert import selector, view
 from batchmeta.wire.requests import Claim, ReadBackendMeta
+from core.limits import MAX_ROWS
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.consumption import reset_consumption
 from core.operations.read import read_backend_meta
 from core.samplers import sampler
-from core.writing.schemas import MAX_ROWS
 
 from ..child import Child
 from ..engines import grow, new_engine, settle, write

@@ -12,10 +12,10 @@ from core.arrays import Ints
 from core.engine import Engine
 from core.errors import Compacted, Invalid
 from core.reading.key_changes import LISTED, MAX_INDEX, REMOVED, Items, Place, fates, lately_after
-from core.runtime.parked import Parked
 from core.state.partition import Partition
 from core.state.where import Where
 
+from .parked import Parked
 from .read import KeyLine
 
 MAX_SEEN = 65_536

@@ -11,19 +11,19 @@ from core.arrays import Ints, pack
 from core.engine import Engine
 from core.errors import Invalid
 from core.events import Consumed, Leased, Terms
+from core.names import check_fields
 from core.reading.batch import Batch, View, describe
 from core.reading.blocking import explain
 from core.reading.sealed import is_last, stranded
-from core.runtime.parked import Parked
 from core.samplers import Blocking, ByRank, Sampler
 from core.samplers.own import Own
 from core.state.leases import Lease, claim_id
 from core.state.partition import Partition
 from core.state.supply.supply import Supply
 from core.state.where import Where
-from core.writing.schemas import check_fields
 
 from .consumption import Counts, counts_of
+from .parked import Parked
 from .shares import Asked, Chosen, memory_of
 
 

@@ -9,6 +9,7 @@ from core.arrays import Ints, pack, run_of
 from core.engine import Engine
 from core.errors import ClearClosed, ClearNotFound, Invalid
 from core.events import ClearAborted, ClearCommitted, ClearPlanned
+from core.limits import MAX_ROWS
 from core.reading.selectors import SELECTORS, Selector, cursor_for, place_of, to_remove
 from core.state.cells import encode
 from core.state.cells.fields import Field
@@ -16,7 +17,6 @@ from core.state.cells.readiness import bit_column
 from core.state.clears import Clear, State
 from core.state.partition import Partition
 from core.state.where import Where
-from core.writing.schemas import MAX_ROWS
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ from itertools import islice
 from core.engine import Engine
 from core.errors import PartitionConflict, PartitionSealed, PreconditionFailed
 from core.events import AnyEvent, Limited, Limits, PartitionDeleted, PartitionMade, PartitionSet, Sealed, Settings
+from core.names import check_fields
 from core.reading.selectors import cursor_for, place_of
-from core.runtime.parked import Parked
 from core.state.cells.fields import Field
 from core.state.partition import NO_SETTINGS, Partition
-from core.writing.schemas import DeclarationIn, check_fields, declared
+from core.writing.schemas import DeclarationIn, declared
+
+from .parked import Parked
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ import numpy as np
 from core.arrays import Bits, Ints
 from core.engine import Engine
 from core.errors import FieldNotFound
+from core.names import check_fields
 from core.reading.batch import Batch, Cut, View, describe
 from core.reading.selectors import Selector, all_rows, cursor_for, require_all, select
 from core.state.cells.encode import Pieces
 from core.state.cells.json_cells import NULL, json_values
 from core.state.partition import Partition, known
 from core.state.where import Where
-from core.writing.schemas import check_fields
 
 KEY_CHUNK = 8192
 

@@ -4,10 +4,10 @@ from core.arrays import pack
 from core.engine import Engine
 from core.errors import FieldNotFound, Invalid
 from core.events import Revoked
+from core.names import check_fields
 from core.reading.selectors import SELECTORS, Selector, to_remove
 from core.state.cells.readiness import count_bits
 from core.state.partition import known
-from core.writing.schemas import check_fields
 
 
 def revoke(engine: Engine, partition_id: str, selector: Selector, names: tuple[str, ...]) -> tuple[int, int]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from core.arrays import Ints
 from core.errors import Invalid, KeyNotFound, SampleNotFound
+from core.names import check_keys
 from core.state.cells.json_cells import json_values
 from core.state.partition import Partition
 from core.state.where import Where
-from core.writing.schemas import check_keys
 
 SELECTORS = "one of global_indexes, keys, group_ids and key_prefix"
 _CURSOR = re.compile(r"([a-z])([0-9a-f]{1,16})")

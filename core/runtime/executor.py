@@ -23,9 +23,10 @@ from core.events import Kept
 from core.journal.contract import BEFORE_FIRST, Appended, EntryId, Journal, Outcome
 from core.journal.errors import JournalError
 from core.operations import due
+from core.operations.parked import Parked
 from core.state.kept_replies import Keepable, Keyed, kept
 
-from .parked import Parked, ParkingLot
+from .parking_lot import ParkingLot
 from .replay import replay
 
 P = ParamSpec("P")

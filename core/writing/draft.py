@@ -25,6 +25,8 @@ from core.errors import (
     TooManySamples,
 )
 from core.events import AnyEvent, CustomMetaSet, Grouped, Inserted, PartitionMade, Produced, Timed
+from core.limits import MAX_FIELDS
+from core.names import check_keys
 from core.state.cells.forms import from_bytes
 from core.state.cells.json_cells import EMPTY, NULL, Cells, json_values, merged, to_list
 from core.state.cells.plans import Plan
@@ -32,7 +34,7 @@ from core.state.cells.readiness import covers
 from core.state.partition import Partition
 
 from . import absent as gone
-from .schemas import MAX_FIELDS, FieldsWrite, check_keys
+from .schemas import FieldsWrite
 
 T = TypeVar("T")
 

@@ -1,10 +1,9 @@
-"""From what a caller sent to what events carry: names, schemas and columns, checked for meaning. Raises Invalid.
+"""From what a caller sent to what events carry: schemas and columns, checked for meaning. Raises Invalid.
 
 Shapes of the members (types, ranges) were checked by the wire; the protocols below are how this module sees them.
 """
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,14 +13,10 @@ import orjson
 from core.arrays import Ints
 from core.errors import DtypeConflict, Invalid
 from core.events import Declared
-from core.state.cells.forms import FieldForm, Memo, to_bytes
+from core.names import check_fields
+from core.state.cells.forms import FieldForm, FieldSaid, Memo, Said, to_bytes
 from core.state.cells.json_cells import NULL, CellChecker, Cells, Column, json_values
 from core.state.cells.shapes import Sizes
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_SEPARATORS = re.compile(r"[\x00-\x1f\x7f-\x9f/\\]")
-MAX_FIELDS = 4096
-MAX_ROWS = 65_536
 
 
 class ConstShape(Protocol):
@@ -70,27 +65,6 @@ class SchemaIn(DeclarationIn, Protocol):
     def lengths(self) -> list[int] | ConstSize | None: ...
 
 
-def check_name(name: str, loc: str) -> None:
-    """Partition, task and worker names."""
-    if not 1 <= len(name) <= 200 or name in (".", "..") or _SEPARATORS.search(name):
-        raise Invalid.at(loc, "must be 1-200 characters, no control characters, no / or \\, and not . or ..")
-
-
-def check_keys(keys: Sequence[str], loc: str) -> None:
-    """Keys of one call, in one pass."""
-    if _CONTROL.search("".join(keys)):
-        at = next(i for i, key in enumerate(keys) if _CONTROL.search(key))
-        raise Invalid.at(f"{loc}[{at}]", "must hold no control characters")
-
-
-def check_fields(names: Iterable[str], loc: str) -> None:
-    """Field names of one call, in one pass."""
-    joined = "".join(names)
-    if "," in joined or _CONTROL.search(joined):
-        at = next(name for name in names if "," in name or _CONTROL.search(name))
-        raise Invalid.at(loc, f"field name {at!r} must hold no comma and no control characters")
-
-
 def declared(name: str, schema: DeclarationIn) -> Declared:
     """A declaration for the partition's settings."""
     loc = f"body.fields.{name}"
@@ -111,8 +85,6 @@ def _kind(schema: DeclarationIn, loc: str) -> str:
     return "tensor"
 
 
-_FieldSaid = tuple[str, str | None, str | None, bool | None, int | None, type, type, type]
-Said = tuple[_FieldSaid, ...]
 SizeColumn = int | Sequence[int]
 
 
@@ -139,7 +111,7 @@ def fields_write(
 
     A form seen before is recognised by what was said, sizes aside, and not checked again.
     """
-    said: list[_FieldSaid] = []
+    said: list[FieldSaid] = []
     columns: list[SizeColumn] = []
     for name, schema in schemas.items():
         lengths, shapes, shape = schema.lengths, schema.shapes, schema.shape

@@ -19,13 +19,13 @@ from core.operations.claim import claim_now
 from core.operations.clears import Wanted, abort_clear, commit_clear, plan_clear
 from core.operations.delete import delete
 from core.operations.due import expire
+from core.operations.parked import Parked
 from core.operations.partitions import delete_partition
 from core.operations.produce import RowWrite, insert, patch_backend_meta, patch_custom_meta, produce
 from core.operations.revoke import revoke
 from core.reading import key_changes as following
 from core.reading.batch import View
 from core.reading.selectors import Selector
-from core.runtime.parked import Parked
 from core.samplers import sampler
 from core.state import key_history as past
 from core.state.cells.json_cells import Const

@@ -19,10 +19,10 @@ from core.journal import BEFORE_FIRST, Appended, MemoryJournal, Outcome
 from core.journal.errors import JournalUnavailable as DiskFailed
 from core.operations.consumption import read_consumption
 from core.operations.delete import delete
+from core.operations.parked import Parked
 from core.operations.partitions import delete_partition, list_partitions
 from core.reading.selectors import Selector
 from core.runtime.executor import Executor, Internal
-from core.runtime.parked import Parked
 from core.state.cells.json_cells import Const
 from tests.core.running import Gate, WatchedJournal, grow, running, same
 from tests.core.world import MANY, add, add_keys, look, new_engine

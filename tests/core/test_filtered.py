@@ -20,12 +20,12 @@ from core.operations.clears import abort_clear, commit_clear, plan_clear
 from core.operations.consumption import reset_consumption
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack
+from core.operations.parked import Parked
 from core.operations.partitions import put_partition, seal_partition
 from core.operations.produce import RowWrite, patch_custom_meta, produce
 from core.operations.revoke import revoke
 from core.reading.batch import View
 from core.reading.selectors import Selector
-from core.runtime.parked import Parked
 from core.samplers import sampler
 from core.state.clears import Clear
 from core.state.where import Where, where

@@ -11,8 +11,8 @@ from core.engine import Engine
 from core.errors import NotReady, PartitionCleared
 from core.operations.claim import NotClaimed
 from core.operations.consumption import counts_of
+from core.operations.parked import Parked
 from core.operations.partitions import delete_partition, put_partition
-from core.runtime.parked import Parked
 from core.samplers import GrpoGroup
 from tests.core.running import grow, running
 from tests.core.world import add, write

@@ -24,6 +24,11 @@ class FieldForm(Struct, array_like=True, frozen=True):
     rank: int | None
 
 
+FieldSaid = tuple[str, str | None, str | None, bool | None, int | None, type, type, type]
+Said = tuple[FieldSaid, ...]
+"""A form as a caller said it: per field name, kind, dtype, ragged, rank, and the types of lengths, shapes and shape."""
+
+
 class Memo(dict[K, V], Generic[K, V]):
     """A dict that forgets all before it grows beyond MEMO entries: what is in use comes back at once."""
 

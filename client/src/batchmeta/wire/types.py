@@ -1,7 +1,7 @@
 """The scalar types of the wire: names, indexes, sizes, dtypes and columns.
 
 Only shape is said here; what a value means is checked in `core`. Patterns are for the OpenAPI:
-`core.writing.schemas` applies them to whole lists at once, a hundred times cheaper than one regular expression per key.
+`core.names` applies them to whole lists at once, a hundred times cheaper than one regular expression per key.
 """
 
 from typing import Annotated, Any, Literal, get_args

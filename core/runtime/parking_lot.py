@@ -1,30 +1,12 @@
-"""Calls that wait: kept by partition, oldest first, looked at only when their partition changed or their time is up."""
+"""The calls that wait: kept by partition, oldest first, looked at when their partition changes or their time is up."""
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from core.operations.parked import Parked
 from core.state.kept_replies import Keyed
-
-R = TypeVar("R", covariant=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Parked(Generic[R]):
-    """An operation's answer when it must wait. Times are the engine clock's seconds.
-
-    `is_ripe` is an O(1) test whether `retry(False)` could answer now; at the deadline `retry(True)` must.
-    """
-
-    partition: str
-    deadline: float
-    is_ripe: Callable[[], bool]
-    retry: Callable[[bool], "R | Parked[R]"]
-
-    def test(self, _: object) -> bool:
-        """As an operation on the engine."""
-        return self.is_ripe()
 
 
 class Waiter(Protocol):

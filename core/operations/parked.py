@@ -1,0 +1,24 @@
+"""`Parked`: what an operation gives back when its caller must wait."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+R = TypeVar("R", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Parked(Generic[R]):
+    """The operation waits for a change of `partition`. Times are the engine clock's seconds.
+
+    `is_ripe` is an O(1) test whether `retry(False)` could answer now; at the deadline `retry(True)` must.
+    """
+
+    partition: str
+    deadline: float
+    is_ripe: Callable[[], bool]
+    retry: Callable[[bool], "R | Parked[R]"]
+
+    def test(self, _: object) -> bool:
+        """`is_ripe`, as an operation on the engine."""
+        return self.is_ripe()
