@@ -222,7 +222,7 @@ class Begun(Event, frozen=True):
 
 
 class Restored(Event, frozen=True):
-    """The state is that of an image again; what must never go back goes on (core/snapshot/restore.py). Of no partition.
+    """The state is that of an image again; counters only rise (core/apply/restore.py). Of no partition.
 
     `releases`: all that was leased in the image is free. (Restores of old journals kept it.)
     """

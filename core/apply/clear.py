@@ -1,4 +1,4 @@
-"""What planning, committing and aborting a clear does to a partition. As all events, these decide nothing.
+"""Events of clears in two steps: planned, committed, aborted.
 
 Rows that are clearing stand in no lookup, supply, group size or count of live rows, but keep all they have: leases go
 on, an accept counts, and an abort brings them back as they then are.
@@ -7,14 +7,14 @@ on, an accept counts, and an abort brings them back as they then are.
 from core.arrays import unpack
 from core.events import ClearAborted, ClearCommitted, ClearPlanned
 from core.state.clears import Clear
-from core.state.leases import Lease
-from core.state.partition import Partition
+from core.state.service import ServiceState
 
 from .remove import bring_back, drop, withdraw
 
 
-def plan(partition: Partition, event: ClearPlanned) -> Clear:
+def plan(state: ServiceState, event: ClearPlanned) -> None:
     """Rows are clearing from now on."""
+    partition = state.changing(event.partition)
     indexes = unpack(event.indexes)
     rows = partition.rows.locate(indexes)
     withdraw(partition, rows)
@@ -24,23 +24,27 @@ def plan(partition: Partition, event: ClearPlanned) -> Clear:
         event.number, partition.partition_id, indexes, event.with_tombstones, event.planned_at, len(indexes)
     )  # fmt: skip
     partition.clears[event.number] = clear
-    return clear
+    state.clears.begin(clear)
 
 
-def commit(partition: Partition, event: ClearCommitted) -> list[Lease]:
+def commit(state: ServiceState, event: ClearCommitted) -> None:
     """They are gone, and with them what is leased of them."""
+    partition = state.changing(event.partition)
     clear = partition.clears.pop(event.number)
     rows = partition.rows.locate_held(clear.indexes)
     partition.grid.hide(rows, -1)
     partition.rows.drop(rows, clear.with_tombstones)
-    return drop(partition, rows, clear.indexes)
+    drop(state, partition, rows, clear.indexes)
+    state.clears.close(event.number, "committed")
 
 
-def abort(partition: Partition, event: ClearAborted) -> None:
+def abort(state: ServiceState, event: ClearAborted) -> None:
     """They are back, changed as of now."""
+    partition = state.changing(event.partition)
     clear = partition.clears.pop(event.number)
     rows = partition.rows.locate_held(clear.indexes)
     partition.grid.hide(rows, -1)
     partition.rows.show(rows)
     bring_back(partition, rows)
     partition.rows.revision[rows] = partition.revision
+    state.clears.close(event.number, "aborted")

@@ -1,34 +1,34 @@
-"""What handing rows out, settling them and a reset do to a partition. As all events, these decide nothing."""
+"""Events of consumers: rows are handed out, held, settled, set aside for a rank, or forgotten by a reset."""
 
 import numpy as np
 
 from core.arrays import Ints, unpack
-from core.events import Allotted, Consumed, Leased, Reset, Settled
+from core.events import Allotted, Consumed, Extended, Leased, Reset, Settled
 from core.state.leases import ACCEPTED, LOST, REJECTED, RELEASED, Lease
 from core.state.partition import Partition
+from core.state.service import ServiceState
 from core.state.tasks import CONSUMED, DEAD, FREE, Task
 
 
-def consume(partition: Partition, event: Consumed) -> None:
+def consume(state: ServiceState, event: Consumed) -> None:
+    """Rows are handed out, and count as consumed at once."""
+    partition = state.changing(event.partition)
     rows = partition.rows.locate(unpack(event.indexes))
     task = partition.task(event.task)
     task.fetch(event.share, rows, partition.revision)
     task.consume(rows)
-    for supply in partition.supplies_of(event.task):
-        supply.discard(rows)
-    partition.filtered.note(rows, partition)
+    partition.withhold(event.task, rows)
 
 
-def lease(partition: Partition, event: Leased) -> Lease:
-    """Hand out with a lease, which begins when the engine says so."""
+def lease(state: ServiceState, event: Leased) -> None:
+    """Rows are handed out with a lease, which begins now."""
+    partition = state.changing(event.partition)
     indexes = unpack(event.indexes)
     rows = partition.rows.locate(indexes)
     task = partition.task(event.task)
     task.fetch(event.share, rows, event.number)
     attempts = task.lease(rows, event.number)
-    for supply in partition.supplies_of(event.task):
-        supply.discard(rows)
-    partition.filtered.note(rows, partition)
+    partition.withhold(event.task, rows)
     lease = Lease(
         event.number, event.token, partition.partition_id, event.task, event.worker, event.length_s, event.group_size,
         indexes, attempts, np.zeros(len(indexes), np.uint8),
@@ -37,21 +37,27 @@ def lease(partition: Partition, event: Leased) -> Lease:
         partition.leases[event.number] = lease
     if task.memory is not None and event.share:
         task.memory.shares[event.share].lease = lease
-    return lease
+    state.leases.begin(lease, state.clock())
 
 
-def allot(partition: Partition, event: Allotted) -> None:
+def extend(state: ServiceState, event: Extended) -> None:
+    """The lease has its new length from now."""
+    state.changing(event.partition)
+    state.leases.extend(state.leases.open[event.number], event.length_s, state.clock())
+
+
+def allot(state: ServiceState, event: Allotted) -> None:
     """Rows are held for a key of a task's sampler memory."""
+    partition = state.changing(event.partition)
     shares = [unpack(share) for share in event.shares]
     rows = partition.rows.locate(np.concatenate(shares))
     partition.task(event.task).allot(event.key, event.terms, shares, rows)
-    for supply in partition.supplies_of(event.task):
-        supply.discard(rows)
-    partition.filtered.note(rows, partition)
+    partition.withhold(event.task, rows)
 
 
-def settle(partition: Partition, event: Settled) -> Lease:
+def settle(state: ServiceState, event: Settled) -> None:
     """Rows of a lease are accepted, free again, or dead."""
+    partition = state.changing(event.partition)
     lease = partition.leases[event.number]
     task = partition.tasks[lease.task]
     _settle_rows(partition, task, event.accepted, CONSUMED)
@@ -65,7 +71,7 @@ def settle(partition: Partition, event: Settled) -> Lease:
     lease.settle(np.concatenate([unpack(event.released), unpack(event.worn)]), LOST if event.is_lost else RELEASED)
     lease.settle(unpack(event.dead), LOST if event.is_lost else REJECTED)
     partition.drop_closed([lease])
-    return lease
+    state.leases.settle([lease])
 
 
 def _settle_rows(partition: Partition, task: Task, indexes: bytes, state: int) -> Ints:
@@ -75,10 +81,12 @@ def _settle_rows(partition: Partition, task: Task, indexes: bytes, state: int) -
     return rows
 
 
-def reset(partition: Partition, event: Reset) -> list[Lease]:
+def reset(state: ServiceState, event: Reset) -> None:
     """The task begins anew: its leases end."""
+    partition = state.changing(event.partition)
     partition.tasks[event.task].reset()
     for key in [key for key in partition.supplies if key[0] == event.task]:
         del partition.supplies[key]
     partition.filtered.drop(task=event.task)
-    return partition.lose([lease for lease in partition.leases.values() if lease.task == event.task], None)
+    of_task = [lease for lease in partition.leases.values() if lease.task == event.task]
+    state.leases.settle(partition.lose(of_task, None))

@@ -1,31 +1,37 @@
-"""What the end of rows does to a partition: they are withdrawn, then dropped, or brought back. Decides nothing."""
+"""Events that end rows: cleared, or expired. What clears in two steps share with them: withdraw, bring back, drop."""
 
 import numpy as np
 
 from core.arrays import Ints, unpack
 from core.events import Cleared, Expired, Limits
 from core.state.cells.json_cells import EMPTY
-from core.state.leases import Lease
 from core.state.partition import Partition
+from core.state.service import ServiceState
+
+from .write import end_times
 
 
-def expire(partition: Partition, event: Expired) -> list[Lease]:
-    """Rows that got no field in time are gone, as if they had never been inserted; a seal did not count them."""
-    count = len(event.indexes) // 8
-    partition.rows.inserted -= count
-    if partition.is_sealed:
-        expected = (partition.limits.expected_samples or 0) - count
-        partition.limits = Limits(expected, partition.limits.max_samples, partition.limits.max_attempts)
-    return clear(partition, event)
-
-
-def clear(partition: Partition, event: Cleared | Expired) -> list[Lease]:
+def clear(state: ServiceState, event: Cleared) -> None:
     """Rows are gone, and with them what is leased of them."""
+    _remove(state, state.changing(event.partition), unpack(event.indexes))
+
+
+def expire(state: ServiceState, event: Expired) -> None:
+    """Rows that got no field in time are gone, as if they had never been inserted; a seal did not count them."""
+    partition = state.changing(event.partition)
     indexes = unpack(event.indexes)
+    partition.rows.inserted -= len(indexes)
+    if partition.is_sealed:
+        expected = (partition.limits.expected_samples or 0) - len(indexes)
+        partition.limits = Limits(expected, partition.limits.max_samples, partition.limits.max_attempts)
+    _remove(state, partition, indexes)
+
+
+def _remove(state: ServiceState, partition: Partition, indexes: Ints) -> None:
     rows = partition.rows.locate(indexes)
     withdraw(partition, rows)
     partition.rows.remove(rows)
-    return drop(partition, rows, indexes)
+    drop(state, partition, rows, indexes)
 
 
 def withdraw(partition: Partition, rows: Ints) -> None:
@@ -58,9 +64,9 @@ def bring_back(partition: Partition, rows: Ints) -> None:
         supply.resized(numbers)
 
 
-def drop(partition: Partition, rows: Ints, indexes: Ints) -> list[Lease]:
-    """Withdrawn rows are gone for good."""
-    partition.ttls.end(rows)
+def drop(state: ServiceState, partition: Partition, rows: Ints, indexes: Ints) -> None:
+    """Withdrawn rows are gone for good; their leases lose them."""
+    end_times(state, partition, rows)
     gone = partition.grid.clear(rows)
     for name, task in partition.tasks.items():
         partition.offer_again(name, task.break_up(rows, partition.rows.live))
@@ -74,4 +80,4 @@ def drop(partition: Partition, rows: Ints, indexes: Ints) -> list[Lease]:
             partition.past.touch(partition.revision)
         partition.drop_supplies(field.name)
     partition.tidy()
-    return partition.lose([partition.leases[number] for number in holders], indexes)
+    state.leases.settle(partition.lose([partition.leases[number] for number in holders], indexes))

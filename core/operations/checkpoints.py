@@ -1,7 +1,7 @@
 """Checkpoints: the state to go back to, and going back.
 
 What is restored is partitions with all they hold, tasks, closed claims, clears and kept replies. Leases are released.
-Indexes, revision and epoch go on (core/snapshot/restore.py).
+Indexes, revision and epoch go on (core/apply/restore.py).
 """
 
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from core.apply.restore import jump_to
 from core.arrays import Ints, pack
 from core.engine import Engine
 from core.errors import CheckpointCorrupt
 from core.events import Begun, Restored, Revoked
 from core.snapshot.image import image
 from core.snapshot.image import restore as read_image
-from core.snapshot.restore import beyond
 from core.state.partition import Partition
 
 from . import due
@@ -65,7 +65,7 @@ def looked_through(scratch: Engine, data: bytes) -> Saved:
 
 def restore(engine: Engine, saved: Saved, unproduced: bool) -> Went:
     """Go back. `unproduced`: what the revived rows had is not ready, so that it is produced again."""
-    jump = beyond(engine.history, saved.history)
+    jump = jump_to(engine.history, saved.history)
     before = engine.partitions
     engine.commit(Restored("", saved.image, releases=True), revision=max(engine.revision + 1, saved.revision + jump))
     since = saved.revision

@@ -4,6 +4,7 @@ import time
 
 import msgspec
 
+from core.apply import apply
 from core.engine import Engine
 from core.events import Change
 from core.journal.contract import BEFORE_FIRST, Entry, EntryId, Journal
@@ -40,7 +41,7 @@ def replay(engine: Engine, journal: Journal) -> tuple[EntryId, EntryId]:
         _restore(engine, *saved)
     for entry in journal.read(since):
         for change in _changes(entry):
-            engine.apply(change)
+            apply(engine, change)
         last = entry.id
     engine.changed.clear()
     return since, last

@@ -1,11 +1,11 @@
-"""The engine's state as bytes, and back: what a snapshot holds. No pickle; only the classes named here are ever made.
+"""The service's state as bytes, and back: what a snapshot holds. No pickle; only the classes named here are ever made.
 
 A value is a plain MessagePack value, or a list whose first item says what it is. A thing that two others hold is
 written once and referred to, so that it is one thing again; equal cells are one `bytes` again.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -28,15 +28,13 @@ from core.state.leases import Lease, Leases
 from core.state.partition import NOWHERE, Partition
 from core.state.rows import Rows
 from core.state.sampler_memory import Allotment, Memory, Share
+from core.state.service import ServiceState
 from core.state.supply.filtered import FilteredSupplies
 from core.state.tasks import Task
 from core.state.ttl import TimedBatch, Ttls
 
-if TYPE_CHECKING:
-    from core.engine import Engine
-
 STATE: Final = ("partitions", "deleted", "leases", "clears", "replies", "next_index", "revision", "epoch", "history")
-"""What of an engine is state; the rest is what it was made with, memory of forms, and changes on their way."""
+"""What a snapshot holds; the rest of the state is derived, or what the service was started with."""
 
 _STRUCTS: Final = {kind.__name__: kind for kind in (Declared, Kept, Limits, Settings, Terms)}
 _CLASSES: Final = {
@@ -60,25 +58,25 @@ _DERIVED: Final[dict[tuple[type, str], Callable[[], object]]] = {
 """What is made anew instead of written."""
 
 
-def image(engine: "Engine") -> bytes:
+def image(state: ServiceState) -> bytes:
     """The state between two changes, as bytes; the same state gives the same bytes."""
     writing = _Writing()
-    return msgspec.msgpack.encode([writing.node(getattr(engine, name)) for name in STATE])
+    return msgspec.msgpack.encode([writing.node(getattr(state, name)) for name in STATE])
 
 
-def restore(engine: "Engine", data: bytes) -> None:
-    """Make a new engine's state that of an image; its deadlines are still to be set (core.operations.due).
+def restore(state: ServiceState, data: bytes) -> None:
+    """Make the state that of an image; its deadlines are still to be set (core.operations.due).
 
     Raises ValueError for bytes that are no image of this version.
     """
-    reading = _Reading(engine.device)
+    reading = _Reading(state.device)
     nodes = msgspec.msgpack.decode(data)
     if len(nodes) != len(STATE):
         raise ValueError(f"an image has {len(STATE)} parts, these bytes {len(nodes)}")
     for name, node in zip(STATE, nodes, strict=True):
-        setattr(engine, name, reading.value(node))
-    for lease in (*engine.leases.open.values(), *engine.leases.closed.values()):
-        lease.began = engine.clock()
+        setattr(state, name, reading.value(node))
+    for lease in (*state.leases.open.values(), *state.leases.closed.values()):
+        lease.began = state.clock()
 
 
 def _members(kind: type) -> tuple[str, ...]:

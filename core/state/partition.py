@@ -10,20 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import torch
 
-from core.arrays import Cells, Flags, Ints, filled, grown, pack, unpack
+from core.arrays import Cells, Flags, Ints, grown, unpack
 from core.events import (
-    BackendMetaSet,
-    CustomMetaSet,
-    Grouped,
-    Inserted,
-    Limited,
     Limits,
-    PartitionSet,
-    Produced,
-    Revoked,
-    Sealed,
     Settings,
-    Timed,
 )
 from core.state.cells.fields import Field
 from core.state.cells.grid import Grid
@@ -142,83 +132,18 @@ class Partition:
     def supplies_of(self, name: str) -> Iterator[Supply]:
         return (supply for (task, _), supply in self.supplies.items() if task == name)
 
-    # Events
+    # What events share
 
-    def configure(self, event: PartitionSet) -> None:
-        self.settings = event.settings
-        limits = limits_of(event.settings)
-        if self.is_sealed:  # what is expected was settled then
-            limits = Limits(self.limits.expected_samples, limits.max_samples, limits.max_attempts)
-        self.limits = limits
-        width = self.grid.status.width
-        for declared in event.settings.fields:
-            self.grid.declare(declared)
-        self._widened(width)
-
-    def limit(self, event: Limited) -> None:
-        self.limits = event.limits
-
-    def seal(self, event: Sealed) -> None:
-        self.is_sealed = True
-        self.limits = Limits(event.samples, self.limits.max_samples, self.limits.max_attempts)
-
-    def insert(self, event: Inserted) -> None:
-        rows = self.rows.add(event.first, event.count, event.keys)
-        self._resize(self.rows.capacity)
-        self._located = (pack(self.rows.global_index[rows]), rows)
-        self.rows.revision[rows] = self.revision
-        self.past.touch(self.revision)
-        self.past.begin(self.revision, event.first)
-        self.filtered.note(rows, self, is_told=True)
-
-    def group(self, event: Grouped) -> None:
-        rows = self._touch(event.indexes)
-        numbers = self.groups.add(rows, event.group_ids)
-        for supply in self.all_supplies():
-            supply.grouped(rows, numbers)
-
-    def set_custom_meta(self, event: CustomMetaSet) -> None:
-        rows = self._touch(event.indexes)
-        if self.custom_meta is None:
-            self.custom_meta = filled(self.rows.capacity, EMPTY, object)
-            self.custom_meta[0] = NULL
-        self.past.replace(self.revision, self.rows, rows, self.custom_meta)
-        self.custom_meta[rows] = event.cells
-        for supply in self.supplies.values():
-            supply.reordered(rows)
-        self.filtered.note(rows, self, is_told=True)
-
-    def set_backend_meta(self, event: BackendMetaSet) -> None:
-        self.grid.patch(self._touch(event.indexes), event.cells)
-
-    def produce(self, event: Produced) -> None:
-        rows = self._touch(event.indexes)
-        self.ttls.end(rows)
-        width = self.grid.status.width
-        plan, before, after = self.grid.produce(rows, event)
-        self._widened(width)
-        for (name, _), supply in self.supplies.items():
-            if plan.bit_set & supply.bit_set:
-                self.offer(name, supply, rows, before, after)
-        self.filtered.note(rows, self)
-
-    def time(self, event: Timed) -> None:
-        """Rows without a field have so long to get one."""
-        self.ttls.begin(self.rows.locate(unpack(event.indexes)), event, self.revision, self.rows.capacity)
-
-    def revoke(self, event: Revoked) -> None:
-        """Cells are not ready any more; leases of their rows stay."""
-        rows = self._touch(event.indexes)
-        fields = [self.fields[name] for name in event.fields]
-        self.grid.revoke(rows, fields, self.revision)
-        for supply in self.supplies.values():
-            if supply.bit_set & bit_set(fields):
-                supply.discard(rows)
-        self.filtered.note(rows, self)
-
-    def _widened(self, width: int) -> None:
-        if self.grid.status.width != width:  # masks of the old width fit no more
+    def drop_supplies_of_width(self, width: int) -> None:
+        """The words of readiness had this width: if they have another now, no mask fits any more."""
+        if self.grid.status.width != width:
             self._drop_all_supplies()
+
+    def withhold(self, name: str, rows: Ints) -> None:
+        """The task cannot take these rows any more."""
+        for supply in self.supplies_of(name):
+            supply.discard(rows)
+        self.filtered.note(rows, self)
 
     def offer(self, name: str, supply: Supply, rows: Ints, before: Ints, after: Ints) -> None:
         """Of these rows, those that the words `after` make ready, and `before` did not, and that are free."""
@@ -269,15 +194,21 @@ class Partition:
 
     # Room
 
-    def _touch(self, indexes: bytes) -> Ints:
-        if indexes != self._located[0]:  # the events of one change mostly name the same rows
-            self._located = (indexes, self.rows.locate(unpack(indexes)))
+    def locate_at(self, indexes: bytes, rows: Ints) -> None:
+        """The rows of these indexes, which the events of one change mostly name again."""
+        self._located = (indexes, rows)
+
+    def touch(self, indexes: bytes) -> Ints:
+        """The rows of these indexes, changed as of the partition's revision."""
+        if indexes != self._located[0]:
+            self.locate_at(indexes, self.rows.locate(unpack(indexes)))
         rows = self._located[1]
         self.rows.revision[rows] = self.revision
         self.past.touch(self.revision)
         return rows
 
-    def _resize(self, capacity: int) -> None:
+    def resize(self, capacity: int) -> None:
+        """Room for this many rows."""
         if capacity == self.grid.capacity:
             return
         self.grid.resize(capacity)

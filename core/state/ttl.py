@@ -24,38 +24,38 @@ class TimedBatch:
 
 
 class Ttls:
-    """`number` int64 [rows]: the batch of each row, 0 for none. `ended`: batches that are over, until looked at."""
+    """`number` int64 [rows]: the batch of each row, 0 for none. `batches`: those that a row points to, by number."""
 
-    __slots__ = ("batches", "ended", "number")
+    __slots__ = ("batches", "number")
 
     def __init__(self) -> None:
         self.number: Ints | None = None
         self.batches: dict[int, TimedBatch] = {}
-        self.ended: list[int] = []
 
     def begin(self, rows: Ints, event: Timed, number: int, capacity: int) -> None:
-        """These rows have their time from now on, and no other."""
+        """These rows, which have none, have their time from now on."""
         if self.number is None:
             self.number = np.zeros(capacity, np.int64)
-        self.end(rows)
         self.number[rows] = number
         self.batches[number] = TimedBatch(event.indexes, event.length_s, len(rows))
 
-    def end(self, rows: Ints) -> None:
-        """These rows have a field now, or another time, or are gone."""
+    def end(self, rows: Ints) -> list[int]:
+        """These rows have a field now, or another time, or are gone. The numbers of batches that are over by that."""
         if not self.batches or self.number is None:
-            return
+            return []
         numbers = self.number[rows]
         self.number[rows] = 0
-        for number, count in zip(*np.unique(numbers[numbers > 0], return_counts=True), strict=True):
-            self._leave(int(number), int(count))
+        left = np.unique(numbers[numbers > 0], return_counts=True)
+        return [
+            number for number, count in zip(*map(np.ndarray.tolist, left), strict=True) if self._leave(number, count)
+        ]
 
-    def _leave(self, number: int, count: int) -> None:
+    def _leave(self, number: int, count: int) -> bool:
         batch = self.batches[number]
         batch.left -= count
         if not batch.left:
             del self.batches[number]
-            self.ended.append(number)
+        return not batch.left
 
     def rows_of(self, number: int, rows: Rows) -> Ints:
         """The live rows that still point to this batch."""

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from core.apply.restore import JUMP
 from core.engine import Engine
 from core.errors import CheckpointCorrupt, Compacted, EpochMismatch, LeaseLost
 from core.events import Restored
@@ -25,7 +26,6 @@ from core.reading.selectors import Selector
 from core.runtime.executor import Terms
 from core.samplers import Sequential, sampler
 from core.snapshot.image import image
-from core.snapshot.restore import JUMP
 from tests.core.running import Running, running
 from tests.core.world import Book, add, add_keys, look, new_engine, write
 from tests.model.compare import dump

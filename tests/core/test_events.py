@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from core import events
+from core.apply.change import EVENTS
 from core.arrays import pack, unpack
-from core.engine import _APPLY, Engine
+from core.engine import Engine
 from core.events import AnyEvent, Change, Declared, Event, Limits, Settings
 from core.operations.checkpoints import begin_history, image_of, looked_through, restore
 from core.operations.claim import Claimed, Wanted, claim_now
@@ -97,9 +98,7 @@ def test_every_type_is_in_the_union_in_the_engines_table_and_in_these_tests() ->
     types = all_types(Event)
     assert types == set(get_args(AnyEvent))
     assert types == {type(event) for event in SAMPLES}
-    assert types == _APPLY.keys() | {
-        events.PartitionMade, events.PartitionDeleted, events.Extended, events.Begun, events.Restored,
-    }  # fmt: skip
+    assert types == EVENTS.keys()
 
 
 def life() -> Engine:

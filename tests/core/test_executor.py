@@ -127,7 +127,7 @@ def half_applied(engine: Engine) -> None:
 
 def refused_half_applied(engine: Engine) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "apply", lambda _: engine.get("nowhere"))
+        patch.setattr("core.engine.apply", lambda *_: engine.get("nowhere"))
         engine.commit()
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 import torch
 
+from core.apply import apply
 from core.engine import Engine
 from core.events import Change
 from core.operations.produce import RowWrite, Written, insert, produce
@@ -83,7 +84,7 @@ class Book:
         engine = new_engine(device)
         for payload in self.payloads:
             for change in msgspec.msgpack.decode(payload, type=list[Change]):
-                engine.apply(change)
+                apply(engine, change)
         engine.changed.clear()
         return engine
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, run_state_machine_as_test
 
-import core.engine
+import core.apply.partitions
 import core.state.clears
 import core.state.leases
 import core.state.partition
@@ -69,7 +69,7 @@ def run(machine: type[EngineAgainstModel], examples: int) -> None:
 @pytest.fixture(autouse=True)
 def short_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept of the past is forgotten within a run."""
-    monkeypatch.setattr(core.engine, "MAX_DELETED", MAX_DELETED)
+    monkeypatch.setattr(core.apply.partitions, "MAX_DELETED", MAX_DELETED)
     monkeypatch.setattr(core.state.leases, "REMEMBERED", REMEMBERED)
     monkeypatch.setattr(core.state.clears, "REMEMBERED", REMEMBERED)
     monkeypatch.setattr(core.state.partition, "GAPS", 2)

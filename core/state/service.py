@@ -1,0 +1,40 @@
+"""The state of the whole service: its partitions, leases, clears, kept replies and counters.
+
+It decides nothing and refuses nothing; `core.apply` changes it, by events alone. What of it a snapshot holds is named
+in `core.snapshot.image`.
+"""
+
+from collections.abc import Callable
+
+import torch
+
+from .clears import Clears
+from .deadlines import Deadlines
+from .kept_replies import KeptReplies
+from .leases import Leases
+from .partition import Partition
+
+
+class ServiceState:
+    """One object, owned by one thread."""
+
+    def __init__(self, clock: Callable[[], float], device: torch.device, replies: KeptReplies) -> None:
+        self.clock = clock  # monotonic seconds, for deadlines
+        self.device = device  # where the words of readiness live
+        self.partitions: dict[str, Partition] = {}  # by id, in the order they were made
+        self.deleted: dict[str, int] = {}  # by id: the revision of its deletion; the oldest are forgotten
+        self.leases = Leases()  # of all partitions, by number
+        self.clears = Clears()  # of all partitions, by number
+        self.ttl_deadlines: Deadlines[tuple[str, int]] = Deadlines()  # by partition and number of the timed batch
+        self.replies = replies  # by Idempotency-Key
+        self.next_index = 0  # the next global index; one that was given out is never given out again
+        self.revision = 0  # of the last change
+        self.epoch = 1  # rises with each restore
+        self.history = ""  # names this history once a checkpoint was made; "" until then
+        self.changed: set[str] = set()  # partitions that changed since the calls that wait were last looked at
+
+    def changing(self, partition_id: str) -> Partition:
+        """The partition that an event is about to change, its revision now that of the change."""
+        partition = self.partitions[partition_id]
+        partition.revision = self.revision
+        return partition
