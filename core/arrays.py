@@ -1,6 +1,7 @@
 """Growing and gathering arrays: the few numpy moves that every column of a partition needs."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,30 @@ def filled(capacity: int, fill: object, dtype: Any) -> npt.NDArray[Any]:
     out = np.empty(capacity, dtype)
     out[:] = fill
     return out
+
+
+class Columns:
+    """Base of what keeps one entry per row in several arrays, which grow and lose rows together.
+
+    `columns` names the arrays, each with what a new entry holds. One that is None is not needed yet, and stays so.
+    """
+
+    __slots__ = ()
+    columns: ClassVar[Mapping[str, object]] = {}
+
+    def resize(self, rows: int) -> None:
+        """Room for this many rows."""
+        for name, fill in self.columns.items():
+            array = getattr(self, name)
+            if array is not None:
+                setattr(self, name, grown(array, rows, fill))
+
+    def compact(self, rows: Ints, capacity: int) -> None:
+        """Only these rows remain, in this order, with room for `capacity`."""
+        for name, fill in self.columns.items():
+            array = getattr(self, name)
+            if array is not None:
+                setattr(self, name, grown(array[rows], capacity, fill))
 
 
 def pack(indexes: Ints) -> bytes:

@@ -1,6 +1,7 @@
 """Events of whole partitions: made, configured, limited, sealed, deleted."""
 
 from core.events import Limited, Limits, PartitionDeleted, PartitionMade, PartitionSet, Sealed
+from core.state import bounded
 from core.state.partition import Partition, limits_of
 from core.state.service import ServiceState
 
@@ -50,6 +51,4 @@ def delete(state: ServiceState, event: PartitionDeleted) -> None:
         state.clears.close(number, "committed")
     for number in partition.ttls.batches:
         state.ttl_deadlines.discard((event.partition, number))
-    state.deleted[event.partition] = state.revision
-    if len(state.deleted) > MAX_DELETED:
-        del state.deleted[next(iter(state.deleted))]
+    bounded.put(state.deleted, event.partition, state.revision, MAX_DELETED)

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from core.home import at_home
-
 from .contract import BEFORE_FIRST, Appended, Entry, EntryId, Journal, Outcome
 from .errors import EntryUnknown, JournalDamaged, JournalError, JournalLocked, JournalUnavailable
 from .file import FLOOR_BYTES, FileJournal, Log, warn
+from .home import at_home
 from .memory import MemoryJournal
 
 __all__ = [

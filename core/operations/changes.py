@@ -3,14 +3,14 @@
 Reads only. What is told, and in which order, is in core.reading.key_changes.
 """
 
-import re
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from core.arrays import Ints
 from core.engine import Engine
-from core.errors import Compacted, Invalid
+from core.errors import Compacted
+from core.reading.cursors import cursor_for, place_of
 from core.reading.key_changes import LISTED, MAX_INDEX, REMOVED, Items, Place, fates, lately_after
 from core.state.partition import Partition
 from core.state.where import Where
@@ -20,7 +20,6 @@ from .read import KeyLine
 
 MAX_SEEN = 65_536
 PLAIN, FILTERED = 1024, 8192
-_CURSOR = re.compile(r"r([0-9a-f]{1,16})\.([0-9a-f]{1,16})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ def _page(partition: Partition, asked: Asked, items: Items, place: Place) -> Cha
     if end == len(items):
         return Changes(partition.partition_id, partition.revision, lines, removed, None)
     whole = _last_whole(place[0], items.revision[:end], int(items.revision[end]))
-    return Changes(partition.partition_id, whole, lines, removed, "r{:x}.{:x}".format(*items.place(end - 1)))
+    return Changes(partition.partition_id, whole, lines, removed, cursor_for("r", *items.place(end - 1)))
 
 
 def _lines(items: Items, at: Ints) -> list[KeyLine]:
@@ -105,13 +104,11 @@ def _last_whole(place: int, told: Ints, following: int) -> int:
 
 
 def _place_of(cursor: str | None) -> Place | None:
-    """Of the last item looked at. Raises Invalid."""
+    """(revision, index) of the last item looked at. Raises Invalid."""
     if cursor is None:
         return None
-    match = _CURSOR.fullmatch(cursor)
-    if match is None or max(int(match[1], 16), int(match[2], 16)) >= 2**63:
-        raise Invalid.at("cursor", "is not one that this listing gave: take next_cursor as it is")
-    return int(match[1], 16), int(match[2], 16)
+    revision, index = place_of(cursor, "r", 2)
+    return revision, index
 
 
 def await_changes(engine: Engine, partition_id: str, asked: Asked, wait_s: float) -> Changes | Parked[Changes]:

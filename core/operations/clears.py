@@ -10,7 +10,8 @@ from core.engine import Engine
 from core.errors import ClearClosed, ClearNotFound, Invalid
 from core.events import ClearAborted, ClearCommitted, ClearPlanned
 from core.limits import MAX_ROWS
-from core.reading.selectors import SELECTORS, Selector, cursor_for, place_of, to_remove
+from core.reading.cursors import cursor_for, start_of
+from core.reading.selectors import SELECTORS, Selector, to_remove
 from core.state.cells import encode
 from core.state.cells.fields import Field
 from core.state.cells.readiness import bit_column
@@ -125,7 +126,7 @@ def list_clears(
     engine: Engine, state: State | None, limit: int, cursor: str | None
 ) -> tuple[list[tuple[Clear, float]], str | None]:
     """(clear, age in seconds) in the order planned: pending ones and the last closed; None: of any state."""
-    found = (clear for clear in engine.clears.after(place_of(cursor, "x", 0)) if state in (None, clear.state))
+    found = (clear for clear in engine.clears.after(start_of(cursor, "x")) if state in (None, clear.state))
     page = list(islice(found, limit + 1))
     more = cursor_for("x", page[limit - 1].number) if len(page) > limit else None
     return [(clear, _age(engine, clear)) for clear in page[:limit]], more

@@ -8,7 +8,7 @@ from core.engine import Engine
 from core.errors import PartitionConflict, PartitionSealed, PreconditionFailed
 from core.events import AnyEvent, Limited, Limits, PartitionDeleted, PartitionMade, PartitionSet, Sealed, Settings
 from core.names import check_fields
-from core.reading.selectors import cursor_for, place_of
+from core.reading.cursors import cursor_for, start_of
 from core.state.cells.fields import Field
 from core.state.partition import NO_SETTINGS, Partition
 from core.writing.schemas import DeclarationIn, declared
@@ -150,7 +150,7 @@ def summarise(partition: Partition, *, made: bool = False) -> Summary:
 
 def list_partitions(engine: Engine, prefix: str, limit: int, cursor: str | None) -> tuple[list[Line], str | None]:
     """In the order they were made; the cursor is the revision that made the last one listed."""
-    after = place_of(cursor, "m", 0)
+    after = start_of(cursor, "m")
     matching = (p for p in engine.partitions.values() if p.made_at > after and p.partition_id.startswith(prefix))
     page = list(islice(matching, limit + 1))
     lines = [

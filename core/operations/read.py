@@ -10,7 +10,8 @@ from core.engine import Engine
 from core.errors import FieldNotFound
 from core.names import check_fields
 from core.reading.batch import Batch, Cut, View, describe
-from core.reading.selectors import Selector, all_rows, cursor_for, require_all, select
+from core.reading.cursors import cursor_for
+from core.reading.selectors import Selector, all_rows, require_all, select
 from core.state.cells.encode import Pieces
 from core.state.cells.json_cells import NULL, json_values
 from core.state.partition import Partition, known

@@ -1,6 +1,5 @@
-"""Which rows a call means, and where a read's page begins and ends. Cursors are opaque to callers: a place, in hex."""
+"""Which rows a call means, and where a read's page begins and ends."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,8 +12,9 @@ from core.state.cells.json_cells import json_values
 from core.state.partition import Partition
 from core.state.where import Where
 
+from .cursors import cursor_for, start_of
+
 SELECTORS = "one of global_indexes, keys, group_ids and key_prefix"
-_CURSOR = re.compile(r"([a-z])([0-9a-f]{1,16})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +51,6 @@ class Page:
     next_cursor: str | None = None
 
 
-def cursor_for(kind: str, place: int) -> str:
-    """The cursor after `place`; `kind` keeps cursors of one listing out of another."""
-    return f"{kind}{place:x}"
-
-
-def place_of(cursor: str | None, kind: str, start: int) -> int:
-    """The place a cursor stands for, `start` without one. Raises Invalid."""
-    if cursor is None:
-        return start
-    match = _CURSOR.fullmatch(cursor)
-    if match is None or match[1] != kind or int(match[2], 16) >= 2**63:
-        raise Invalid.at("cursor", "is not one that this listing gave: take next_cursor as it is")
-    return int(match[2], 16)
-
-
 def select(partition: Partition, selector: Selector, limit: int, cursor: str | None) -> Page:
     """One page of the selected rows."""
     if selector.is_absent:
@@ -73,7 +58,7 @@ def select(partition: Partition, selector: Selector, limit: int, cursor: str | N
     if selector.keys is None and selector.indexes is None:
         live = np.flatnonzero(partition.rows.live[: partition.rows.n])
         return _page(partition, _having(partition, selector, live, partition.rows.by_key), limit, cursor)
-    start = place_of(cursor, "p", 0)
+    start = start_of(cursor, "p")
     named = selector.keys if selector.keys is not None else selector.indexes or ()
     more = cursor_for("p", start + limit) if len(named) > start + limit else None
     missing: tuple[str, ...] = ()
@@ -89,7 +74,7 @@ def select(partition: Partition, selector: Selector, limit: int, cursor: str | N
 
 def all_rows(partition: Partition, limit: int, cursor: str | None) -> Page:
     """One page of all rows; one that is there throughout the listing is listed exactly once."""
-    rows = partition.rows.after(place_of(cursor, "i", 0) - 1, limit + 1)
+    rows = partition.rows.after(start_of(cursor, "i") - 1, limit + 1)
     indexes = partition.rows.global_index[rows]
     if len(rows) <= limit:
         return Page(rows, indexes)
@@ -99,7 +84,7 @@ def all_rows(partition: Partition, limit: int, cursor: str | None) -> Page:
 def _page(partition: Partition, rows: Ints, limit: int, cursor: str | None) -> Page:
     """One page of these rows, which stand in index order; as exact as `all_rows`."""
     indexes = partition.rows.global_index[rows]
-    start = int(np.searchsorted(indexes, place_of(cursor, "i", 0)))
+    start = int(np.searchsorted(indexes, start_of(cursor, "i")))
     more = cursor_for("i", int(indexes[start + limit])) if len(rows) > start + limit else None
     page = slice(start, start + limit)
     return Page(rows[page], indexes[page], next_cursor=more)

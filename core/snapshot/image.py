@@ -15,7 +15,7 @@ from core.events import Declared, Kept, Limits, Settings, Terms
 from core.state.cells.fields import CellColumn, Field
 from core.state.cells.forms import Memo
 from core.state.cells.grid import Grid
-from core.state.cells.json_buffer import Arena
+from core.state.cells.json_buffer import JsonBuffer
 from core.state.cells.readiness import StatusWords, status_words
 from core.state.cells.revoked import RevokedCells
 from core.state.cells.shapes import SizeTable
@@ -40,8 +40,8 @@ _STRUCTS: Final = {kind.__name__: kind for kind in (Declared, Kept, Limits, Sett
 _CLASSES: Final = {
     kind.__name__: kind
     for kind in (
-        Allotment, Arena, CellColumn, Clear, Clears, Field, Grid, Groups, KeptReplies, Lease, Leases, Memory, Partition,
-        Past, RevokedCells, Rows, Share, SizeTable, Task, TimedBatch, Trail, Ttls,
+        Allotment, CellColumn, Clear, Clears, Field, Grid, Groups, JsonBuffer, KeptReplies, Lease, Leases, Memory,
+        Partition, Past, RevokedCells, Rows, Share, SizeTable, Task, TimedBatch, Trail, Ttls,
     )
 }  # fmt: skip
 _DERIVED: Final[dict[tuple[type, str], Callable[[], object]]] = {

@@ -13,6 +13,8 @@ import numpy as np
 
 from core.arrays import Ints
 
+from . import bounded
+
 State = Literal["pending", "committed", "aborted"]
 REMEMBERED = 10_000
 _NAME = re.compile(r"x[1-9a-f][0-9a-f]{0,15}")
@@ -57,10 +59,9 @@ class Clears:
 
     def close(self, number: int, state: State) -> None:
         """It is committed or aborted."""
-        clear = self.closed[number] = self.pending.pop(number)
+        clear = self.pending.pop(number)
         clear.state, clear.indexes = state, _NOTHING
-        if len(self.closed) > REMEMBERED:
-            del self.closed[next(iter(self.closed))]
+        bounded.put(self.closed, number, clear, REMEMBERED)
 
     def after(self, number: int) -> Iterator[Clear]:
         """Those beyond `number`, in the order they were planned."""

@@ -4,19 +4,22 @@ Number 0 is *no group*. Groups are numbered in the order they were first named, 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
-from core.arrays import START, Bits, Cells, Ints, filled, grown, next_capacity
+from core.arrays import START, Bits, Cells, Columns, Ints, filled, grown, next_capacity
 
 from .rows import NULL
 
 
-class Groups:
+class Groups(Columns):
     """`number` int32 [rows]; per group: `ids` (JSON values), `size` (live rows), and the head of its chain of rows."""
 
     __slots__ = ("_head", "_next", "count", "ids", "number", "numbers", "size")
+
+    columns: ClassVar[Mapping[str, object]] = {"number": 0, "_next": 0}
 
     def __init__(self, rows: int) -> None:
         self.number = np.zeros(rows, np.int32)
@@ -83,12 +86,7 @@ class Groups:
         found.sort(axis=1)
         return found[:, :each]
 
-    def resize(self, rows: int) -> None:
-        """Room for this many rows."""
-        self.number = grown(self.number, rows, 0)
-        self._next = grown(self._next, rows, 0)
-
-    def keep(self, rows: Ints, capacity: int) -> None:
+    def compact(self, rows: Ints, capacity: int) -> None:
         """Only these rows (row 0 first) remain; groups without rows are forgotten, the others keep their order."""
         old = self.number[rows]
         used = np.unique(old[old > 0])

@@ -12,6 +12,7 @@ import numpy as np
 
 from core.arrays import Bits, Ints
 
+from . import bounded
 from .deadlines import Deadlines
 
 OPEN, ACCEPTED, RELEASED, REJECTED, LOST = range(5)
@@ -94,9 +95,7 @@ class Leases:
             if not lease.is_closed and not np.count_nonzero(lease.fate == OPEN):
                 lease.is_closed = True
                 self._deadlines.discard(lease.number)
-                self.closed[lease.number] = self.open.pop(lease.number)
-                if len(self.closed) > REMEMBERED:
-                    del self.closed[next(iter(self.closed))]
+                bounded.put(self.closed, lease.number, self.open.pop(lease.number), REMEMBERED)
 
     def due(self) -> float | None:
         """When the next lease ends."""

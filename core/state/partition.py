@@ -24,6 +24,7 @@ from core.state.supply.filtered import FilteredSupplies
 from core.state.supply.index_set import Pool
 from core.state.supply.supply import Supply
 
+from . import bounded
 from .clears import Clear
 from .groups import Groups
 from .key_history import Past
@@ -108,9 +109,8 @@ class Partition:
             return self.filtered.supply(self, (name, fields, where))
         supply = self.supplies.get((name, fields))
         if supply is None:
-            if len(self.supplies) >= MAX_SUPPLIES:
-                del self.supplies[next(iter(self.supplies))]
-            supply = self.supplies[name, fields] = self._build_supply(name, fields)
+            supply = self._build_supply(name, fields)
+            bounded.put(self.supplies, (name, fields), supply, MAX_SUPPLIES)
         return supply
 
     def _build_supply(self, name: str, fields: tuple[str, ...]) -> Supply:
@@ -233,15 +233,15 @@ class Partition:
         """Give back what cleared rows held; row numbers change, so the supplies go too."""
         rows = np.concatenate([np.zeros(1, np.int64), self.rows.held()])
         capacity = len(rows) + 15
-        self.grid.keep(rows, capacity)
-        self.groups.keep(rows, capacity)
-        self.ttls.keep(rows, capacity)
+        self.grid.compact(rows, capacity)
+        self.groups.compact(rows, capacity)
+        self.ttls.compact(rows, capacity)
         for task in self.tasks.values():
-            task.keep(rows, capacity)
+            task.compact(rows, capacity)
         if self.custom_meta is not None:
             self.custom_meta = grown(self.custom_meta[rows], capacity, EMPTY)
             self.custom_meta[0] = NULL
-        self.rows.keep(rows, capacity)
+        self.rows.compact(rows, capacity)
         self.forget_rows()
         self.groups.remove(np.flatnonzero(self.rows.clearing))
         self._drop_all_supplies()

@@ -1,19 +1,20 @@
 """The rows of a partition: which sample stands where. A sample is a row number, found by binary search.
 
 Indexes only grow, so the vector of them is sorted as it is. Row 0 is the absent row; cleared rows stay as gaps until
-`keep` closes them. A row that is clearing is not live, so that nothing finds it, but keeps all it has.
+`compact` closes them. A row that is clearing is not live, so that nothing finds it, but keeps all it has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
-from core.arrays import START, Bits, Cells, Ints, filled, grown, next_capacity
+from core.arrays import START, Bits, Cells, Columns, Ints, filled, next_capacity
 
 NULL = b"null"
 
 
-class Rows:
+class Rows(Columns):
     """Columns over row numbers 0 … n-1 (row 0 absent), with capacity to grow.
 
     `inserted` counts rows ever inserted, those that expired left out; `positions` counts them too.
@@ -23,6 +24,10 @@ class Rows:
         "by_key", "clearing", "clearing_count", "clearing_keys", "global_index", "inserted", "keys", "live",
         "live_count", "n", "position", "positions", "revision", "tombstones",
     )  # fmt: skip
+
+    columns: ClassVar[Mapping[str, object]] = {
+        "global_index": -1, "live": 0, "clearing": 0, "position": -1, "revision": 0, "keys": NULL,
+    }  # fmt: skip
 
     def __init__(self) -> None:
         self.n = 1
@@ -51,7 +56,9 @@ class Rows:
 
     def add(self, first: int, count: int, keys: Sequence[bytes] | None) -> Ints:
         """New rows for the indexes first … first+count-1; `keys` are JSON strings. Returns their row numbers."""
-        self._reserve(next_capacity(self.n + count, self.capacity))
+        capacity = next_capacity(self.n + count, self.capacity)
+        if capacity != self.capacity:
+            self.resize(capacity)
         rows = slice(self.n, self.n + count)
         self.global_index[rows] = np.arange(first, first + count)
         self.live[rows] = 1
@@ -69,17 +76,6 @@ class Rows:
             self.keys = filled(self.capacity, NULL, object)
         self.keys[rows] = keys
         self.by_key.update(zip(keys, indexes, strict=True))
-
-    def _reserve(self, capacity: int) -> None:
-        if capacity == self.capacity:
-            return
-        self.global_index = grown(self.global_index, capacity, -1)
-        self.live = grown(self.live, capacity, 0)
-        self.clearing = grown(self.clearing, capacity, 0)
-        self.position = grown(self.position, capacity, -1)
-        self.revision = grown(self.revision, capacity, 0)
-        if self.keys is not None:
-            self.keys = grown(self.keys, capacity, NULL)
 
     def locate(self, indexes: Ints) -> Ints:
         """Row numbers of these global indexes, 0 where not held."""
@@ -158,13 +154,7 @@ class Rows:
         if not self.by_key and not self.clearing_keys:
             self.keys = None
 
-    def keep(self, rows: Ints, capacity: int) -> None:
-        """Close the gaps: only these rows (row 0 first) remain."""
-        self.global_index = grown(self.global_index[rows], capacity, -1)
-        self.live = grown(self.live[rows], capacity, 0)
-        self.clearing = grown(self.clearing[rows], capacity, 0)
-        self.position = grown(self.position[rows], capacity, -1)
-        self.revision = grown(self.revision[rows], capacity, 0)
-        if self.keys is not None:
-            self.keys = grown(self.keys[rows], capacity, NULL)
+    def compact(self, rows: Ints, capacity: int) -> None:
+        """Closes the gaps: only these rows (row 0 first) remain."""
+        super().compact(rows, capacity)
         self.n = len(rows)

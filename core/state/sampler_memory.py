@@ -4,12 +4,13 @@ A key is what a request names of a sampler; its rows are in shares, one per rank
 and again when its lease ended, the rows of a share are held for it: to the task they are leased, by nobody.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from core.arrays import Flags, Ints, grown
+from core.arrays import Columns, Flags, Ints
 from core.events import Terms
 
 from .leases import Lease
@@ -36,10 +37,12 @@ class Allotment:
     first: int
 
 
-class Memory:
+class Memory(Columns):
     """Allotments by key, shares by number (from 1), and per row the number of its share, 0: none."""
 
     __slots__ = ("allotments", "share_of", "shares")
+
+    columns: ClassVar[Mapping[str, object]] = {"share_of": 0}
 
     def __init__(self, rows: int) -> None:
         self.allotments: dict[str, Allotment] = {}
@@ -79,14 +82,6 @@ class Memory:
             del self.allotments[key]
             self.shares.update({number: Share(rows[:0], is_broken=True) for number in numbers})
             self.share_of[np.isin(self.share_of, numbers)] = 0
-
-    def resize(self, rows: int) -> None:
-        """Room for this many rows."""
-        self.share_of = grown(self.share_of, rows, 0)
-
-    def keep(self, rows: Ints, capacity: int) -> None:
-        """Only these rows remain."""
-        self.share_of = grown(self.share_of[rows], capacity, 0)
 
 
 def _first(item: tuple[str, Allotment]) -> int:

@@ -1,10 +1,11 @@
 """What one task has of each row: a small vector over rows, and the counts that outlive cleared rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
-from core.arrays import Bits, Flags, Ints, filled, grown
+from core.arrays import Bits, Columns, Flags, Ints, filled
 from core.events import Terms
 
 from .sampler_memory import Memory
@@ -12,7 +13,7 @@ from .sampler_memory import Memory
 FREE, CONSUMED, LEASED, DEAD = range(4)
 
 
-class Task:
+class Task(Columns):
     """`state` uint8 [rows]; `consumed` counts rows consumed since the last reset, cleared ones included.
 
     Rows that are clearing keep their state, but count as cleared ones: `leased` and `dead` are of live rows.
@@ -21,6 +22,8 @@ class Task:
     """
 
     __slots__ = ("attempts", "consumed", "consumed_cleared", "dead", "holder", "leased", "memory", "reasons", "state")
+
+    columns: ClassVar[Mapping[str, object]] = {"state": FREE, "attempts": 0, "holder": 0}
 
     def __init__(self, rows: int) -> None:
         self.state: Bits = filled(rows, FREE, np.uint8)
@@ -163,16 +166,11 @@ class Task:
         self.consumed = self.consumed_cleared = self.leased = self.dead = 0
 
     def resize(self, rows: int) -> None:
-        self.state = grown(self.state, rows, FREE)
-        if self.attempts is not None and self.holder is not None:
-            self.attempts, self.holder = grown(self.attempts, rows, 0), grown(self.holder, rows, 0)
+        super().resize(rows)
         if self.memory is not None:
             self.memory.resize(rows)
 
-    def keep(self, rows: Ints, capacity: int) -> None:
-        self.state = grown(self.state[rows], capacity, FREE)
-        if self.attempts is not None and self.holder is not None:
-            self.attempts = grown(self.attempts[rows], capacity, 0)
-            self.holder = grown(self.holder[rows], capacity, 0)
+    def compact(self, rows: Ints, capacity: int) -> None:
+        super().compact(rows, capacity)
         if self.memory is not None:
-            self.memory.keep(rows, capacity)
+            self.memory.compact(rows, capacity)

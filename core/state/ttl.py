@@ -4,11 +4,13 @@ The rows of one call are one batch with one deadline, whatever their number. A r
 revision of that call; a batch that no row points to is over. Derived from events, the deadlines are the engine's.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from core.arrays import Ints, grown, unpack
+from core.arrays import Columns, Ints, unpack
 from core.events import Timed
 
 from .rows import Rows
@@ -23,10 +25,12 @@ class TimedBatch:
     left: int
 
 
-class Ttls:
+class Ttls(Columns):
     """`number` int64 [rows]: the batch of each row, 0 for none. `batches`: those that a row points to, by number."""
 
     __slots__ = ("batches", "number")
+
+    columns: ClassVar[Mapping[str, object]] = {"number": 0}
 
     def __init__(self) -> None:
         self.number: Ints | None = None
@@ -63,13 +67,3 @@ class Ttls:
             return np.empty(0, np.int64)
         found = rows.locate(unpack(self.batches[number].indexes))
         return np.asarray(found[self.number[found] == number])
-
-    def resize(self, rows: int) -> None:
-        """Room for this many rows."""
-        if self.number is not None:
-            self.number = grown(self.number, rows, 0)
-
-    def keep(self, rows: Ints, capacity: int) -> None:
-        """Only these rows remain."""
-        if self.number is not None:
-            self.number = grown(self.number[rows], capacity, 0)

@@ -14,7 +14,7 @@ from core.events import Declared
 
 from . import encode
 from .forms import FieldForm
-from .json_buffer import Arena
+from .json_buffer import JsonBuffer
 from .json_cells import NULL
 
 Holders = Callable[[], Ints]
@@ -27,7 +27,7 @@ class CellColumn:
 
     def __init__(self) -> None:
         self.const: bytes = NULL
-        self.cells: Arena | None = None
+        self.cells: JsonBuffer | None = None
 
     @property
     def constant(self) -> bytes | None:
@@ -51,7 +51,7 @@ class CellColumn:
     def spread(self, holders: Ints, capacity: int) -> None:
         """From a constant to a column."""
         if self.cells is None:
-            self.cells = Arena(capacity)
+            self.cells = JsonBuffer(capacity)
             self.cells.put(holders, self.const)
 
     def recorded(self) -> Ints:
@@ -66,9 +66,9 @@ class CellColumn:
         if self.cells is not None:
             self.cells.resize(capacity)
 
-    def keep(self, rows: Ints, capacity: int) -> None:
+    def compact(self, rows: Ints, capacity: int) -> None:
         if self.cells is not None:
-            self.cells.keep(rows, capacity)
+            self.cells.compact(rows, capacity)
 
     def clear(self, rows: Ints) -> None:
         if self.cells is not None:

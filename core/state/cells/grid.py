@@ -216,14 +216,14 @@ class Grid:
         for field in self.fields.values():
             field.backend.resize(capacity)
 
-    def keep(self, rows: Ints, capacity: int) -> None:
+    def compact(self, rows: Ints, capacity: int) -> None:
         """Only these rows remain."""
         self.capacity = capacity
         self.status.keep(rows, capacity)
         self.revoked.keep(rows, capacity)
-        self.sizes.keep(rows, capacity)
+        self.sizes.compact(rows, capacity)
         for field in self.fields.values():
-            field.backend.keep(rows, capacity)
+            field.backend.compact(rows, capacity)
 
 
 class _Others:

@@ -3,11 +3,13 @@
 A cell stands there with a comma after it; most batches were written in order, and are then a column as they stand.
 """
 
+from collections.abc import Mapping
 from itertools import accumulate
+from typing import ClassVar
 
 import numpy as np
 
-from core.arrays import Ints, grown
+from core.arrays import Columns, Ints
 
 from .json_cells import NULL
 
@@ -15,10 +17,12 @@ _NOTHING = NULL + b","
 SLACK = 65_536
 
 
-class Arena:
+class JsonBuffer(Columns):
     """`start` int64 and `size` int32 [rows] into `text`; start 0 is null. What was replaced stays until it is half."""
 
     __slots__ = ("_dead", "size", "start", "text")
+
+    columns: ClassVar[Mapping[str, object]] = {"start": 0, "size": len(NULL)}
 
     def __init__(self, rows: int) -> None:
         self.text = bytearray(_NOTHING)
@@ -87,14 +91,10 @@ class Arena:
         with memoryview(self.text) as text:
             return [bytes(text[a:b]) for a, b in zip(self.start[rows].tolist(), ends, strict=True)]
 
-    def resize(self, rows: int) -> None:
-        """Room for this many rows."""
-        self.start, self.size = grown(self.start, rows, 0), grown(self.size, rows, len(NULL))
-
-    def keep(self, rows: Ints, capacity: int) -> None:
-        """Only these rows remain."""
-        self.start, self.size = grown(self.start[rows], capacity, 0), grown(self.size[rows], capacity, len(NULL))
-        self._compact()
+    def compact(self, rows: Ints, capacity: int) -> None:
+        """Only these rows remain, and only their cells stay in the buffer."""
+        super().compact(rows, capacity)
+        self._rewrite()
 
     def _append(self, text: bytes) -> None:
         """What stands in the buffer never changes; while somebody still looks into it, what follows is a new one."""
@@ -115,9 +115,9 @@ class Arena:
 
     def _tidy(self) -> None:
         if self._dead > SLACK and self._dead * 2 > len(self.text):
-            self._compact()
+            self._rewrite()
 
-    def _compact(self) -> None:
+    def _rewrite(self) -> None:
         """Write what is in use anew, each shared cell once, in the order it stood."""
         used, place = np.unique(self.start, return_index=True)
         ends = (used + self.size[place]).tolist()

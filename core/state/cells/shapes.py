@@ -3,19 +3,24 @@
 What stands in a row for a field that the sample lacks means nothing: readers look at the production status first.
 """
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Ints, grown
+from core.arrays import Columns, Ints
 
 Sizes = npt.NDArray[np.int32]
 STEP = 8
 
 
-class SizeTable:
+class SizeTable(Columns):
     """int32 [rows, slots]; slots of forgotten fields are given out again."""
 
     __slots__ = ("_free", "_used", "table")
+
+    columns: ClassVar[Mapping[str, object]] = {"table": 0}
 
     def __init__(self, rows: int) -> None:
         self.table: Sizes = np.zeros((rows, 0), np.int32)
@@ -50,14 +55,6 @@ class SizeTable:
         """int32 [rows, slots]. Whole rows are taken first: that is a copy of memory, not of single numbers."""
         found: Sizes = self.table[rows] if isinstance(rows, slice) else self.table.take(rows, axis=0)
         return found[:, slots]
-
-    def resize(self, rows: int) -> None:
-        """Room for this many rows."""
-        self.table = grown(self.table, rows, 0)
-
-    def keep(self, rows: Ints, capacity: int) -> None:
-        """Only these rows remain."""
-        self.table = grown(self.table[rows], capacity, 0)
 
 
 def together(slots: list[int]) -> slice | Ints:

@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from core.arrays import Bits, Ints, grown
+from core.state import bounded
 from core.state.groups import Groups
 from core.state.rows import Rows
 
@@ -121,13 +122,13 @@ class Supply:
 
     def order(self, kind: type[OrderT], key: Hashable) -> OrderT:
         """The order of that kind and key, made at first use; beyond MAX_ORDERS the least recently asked for goes."""
-        found = self.orders.pop((kind, key), None)
+        name: tuple[type[Order], Hashable] = (kind, key)
+        found = self.orders.pop(name, None)
         if not isinstance(found, kind):
             found = kind()
             found.note(self.ready.all())
-            if len(self.orders) >= MAX_ORDERS:
-                del self.orders[next(iter(self.orders))]
-        self.orders[kind, key] = found
+        order: Order = found
+        bounded.put(self.orders, name, order, MAX_ORDERS)
         return found
 
     def grouped(self, rows: Ints, numbers: Ints) -> None:
