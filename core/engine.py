@@ -1,4 +1,4 @@
-"""The engine: the service's state, and the changes made to it. Operations check, decide, and commit events.
+"""The engine: the service's state with `commit`, the only way to change it.
 
 Theory of operation. Operations are the functions of `core.operations`; each takes the engine first. One reads the state
 and finds whatever is wrong with a call before anything changes. What it decides becomes events (`core.events`), and

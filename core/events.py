@@ -1,8 +1,8 @@
-"""What happened, as the journal stores it: outcomes, never requests, so that replay needs no clock, sampler or chance.
+"""Events: what happened, as the journal stores it. An event holds outcomes and never a request, so that replay needs
+no clock, no sampler and no chance.
 
 Arrays travel as bytes: global indexes int64, sizes int32, little-endian. Cells are JSON bytes; one `bytes` stands for
 the same cell in every row. The order of members is the format: append new ones at the end, with a default.
-One file, hence its length: together they are the format.
 """
 
 from msgspec import Struct

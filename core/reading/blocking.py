@@ -1,4 +1,4 @@
-"""Why a claim got nothing: reasons, counts, and a few rows to look at. Looked up only for an answer that says so."""
+"""Why a claim got nothing: reasons, counts and a few example rows. Worked out only for replies that say so."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What may have to be told to who follows the keys of a partition, in order of revision and index.
+"""Which keys of a partition changed, appeared or left after a revision, in order of revision and index.
 
 Rows stand at their last change; what rows were before (core.state.key_history) at the revision at which that ended.
 A row that fulfils `where` is listed; a key that did, and is not listed now, is removed. What never did is not told of.

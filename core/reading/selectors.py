@@ -1,4 +1,4 @@
-"""Which rows a call means, and where a read's page begins and ends."""
+"""Which rows a call means by its selector, and one page of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The service's state as bytes, and back: what a snapshot holds. No pickle; only the classes named here are ever made.
+"""The state as bytes, and back. No pickle: only the classes named here are ever made.
 
 A value is a plain MessagePack value, or a list whose first item says what it is. A thing that two others hold is
 written once and referred to, so that it is one thing again; equal cells are one `bytes` again.

@@ -1,4 +1,4 @@
-"""Clears: rows on their way out while their bytes are deleted. Which are pending, and what became of the last closed.
+"""Clears in two steps: rows that are hidden while their bytes are deleted. The pending clears, and the last closed.
 
 A pending clear holds its rows' indexes; the rows themselves are in their partition (core/apply/clear.py).
 """

@@ -1,4 +1,4 @@
-"""Times by key, the nearest first: what the executor sleeps until. Derived, and in no journal."""
+"""Deadlines by key, nearest first: the executor sleeps until the next one. Derived from events, never journaled."""
 
 import heapq
 from typing import Generic, TypeVar

@@ -1,4 +1,4 @@
-"""What keyed rows of a partition were before: custom metas that were replaced, and keys that left.
+"""The history of keyed rows: custom metas that were replaced and keys that left, for those who follow the keys.
 
 Kept so that who follows the keys can be told of what is no longer there. It is state, and bounded: the oldest goes
 first, whole revisions at a time, but never the newest, so that who waits always hears of it.

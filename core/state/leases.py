@@ -1,4 +1,4 @@
-"""Leases: rows that a task holds for a time. What became of each row, and which claims are open, closed, or overdue.
+"""Leases: rows that a task holds for a time, what became of each row, and which leases are open, closed or overdue.
 
 A lease is derived from events, but for its deadline: that is the engine's clock at hand-out (or at replay) plus its
 length, so a restart gives each live lease its full length again.

@@ -1,8 +1,7 @@
-"""The state of one partition, and how events of its rows and cells change it. It decides nothing: events are facts.
+"""The state of one partition: rows, groups, cells, tasks, leases, clears, and the supplies derived from them.
 
-What claims do to it is in handing_out.py, what the end of rows does in leaving.py and clearing.py.
-A partition shares nothing with others, so none pays for another's size. Row 0 is absent everywhere.
-One method per event, hence its length.
+A partition shares nothing with others, so none pays for another's size. A sample is a row number in every array; row 0
+is the absent row, which stands for whatever is not held. `core.apply` changes a partition; nothing is decided here.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,27 +40,28 @@ NOWHERE = (b"", np.empty(0, np.int64))
 
 
 class Partition:
-    """Samples x fields of one name: rows, groups, grid, custom meta, tasks; supplies are derived."""
+    """All that the service knows of the samples of one name."""
 
     def __init__(self, partition_id: str, created_at: float, revision: int, device: torch.device) -> None:
         self.partition_id = partition_id
-        self.created_at = created_at
-        self.made_at = self.revision = revision
-        self.settings = NO_SETTINGS
-        self.limits = limits_of(NO_SETTINGS)
-        self.is_sealed = False
-        self.rows = Rows()
-        self.groups = Groups(self.rows.capacity)
-        self.grid = Grid(device, self.rows.capacity)
-        self.custom_meta: Cells | None = None
-        self.tasks: dict[str, Task] = {}
-        self.supplies: dict[tuple[str, tuple[str, ...]], Supply] = {}
-        self.filtered = FilteredSupplies()
-        self.leases: dict[int, Lease] = {}
-        self.clears: dict[int, Clear] = {}
-        self.ttls = Ttls()
-        self.past = Past(revision)
-        self._located: tuple[bytes, Ints] = NOWHERE
+        self.created_at = created_at  # Unix seconds
+        self.made_at = revision  # the revision of the change that made it
+        self.revision = revision  # of the last change of it
+        self.settings = NO_SETTINGS  # what PUT gave
+        self.limits = limits_of(NO_SETTINGS)  # what PUT, PATCH and seal made of them
+        self.is_sealed = False  # takes no more samples
+        self.rows = Rows()  # which sample stands in which row
+        self.groups = Groups(self.rows.capacity)  # which rows belong together
+        self.grid = Grid(device, self.rows.capacity)  # samples x fields
+        self.custom_meta: Cells | None = None  # a JSON object per row, once a row has one
+        self.tasks: dict[str, Task] = {}  # by name, from the first hand-out on
+        self.supplies: dict[tuple[str, tuple[str, ...]], Supply] = {}  # by task and fields; derived
+        self.filtered = FilteredSupplies()  # supplies of claims with a `where`; derived
+        self.leases: dict[int, Lease] = {}  # those with an open row here, by number
+        self.clears: dict[int, Clear] = {}  # the pending ones, by number
+        self.ttls = Ttls()  # rows that disappear unless a field comes in time
+        self.past = Past(revision)  # what keyed rows were before their last change
+        self._located: tuple[bytes, Ints] = NOWHERE  # the rows of the indexes that were located last
 
     # What is asked often
 

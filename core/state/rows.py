@@ -15,10 +15,7 @@ NULL = b"null"
 
 
 class Rows(Columns):
-    """Columns over row numbers 0 … n-1 (row 0 absent), with capacity to grow.
-
-    `inserted` counts rows ever inserted, those that expired left out; `positions` counts them too.
-    """
+    """Columns over row numbers 0 … n-1, with capacity to grow."""
 
     __slots__ = (
         "by_key", "clearing", "clearing_count", "clearing_keys", "global_index", "inserted", "keys", "live",
@@ -30,19 +27,20 @@ class Rows(Columns):
     }  # fmt: skip
 
     def __init__(self) -> None:
-        self.n = 1
-        self.live_count = 0
-        self.clearing_count = 0
-        self.inserted = self.positions = 0
-        self.global_index: Ints = filled(START, -1, np.int64)
-        self.live: Bits = filled(START, 0, np.uint8)
-        self.clearing: Bits = filled(START, 0, np.uint8)
-        self.position: Ints = filled(START, -1, np.int64)
-        self.revision: Ints = filled(START, 0, np.int64)
-        self.keys: Cells | None = None
-        self.by_key: dict[bytes, int] = {}
-        self.clearing_keys: dict[bytes, int] = {}
-        self.tombstones: dict[bytes, int] = {}
+        self.n = 1  # row numbers in use, gaps and row 0 included
+        self.live_count = 0  # rows that are live
+        self.clearing_count = 0  # rows that are clearing
+        self.inserted = 0  # rows ever inserted, without those that expired
+        self.positions = 0  # rows ever inserted
+        self.global_index: Ints = filled(START, -1, np.int64)  # of each row, ascending
+        self.live: Bits = filled(START, 0, np.uint8)  # 1: the row is live
+        self.clearing: Bits = filled(START, 0, np.uint8)  # 1: the row is clearing
+        self.position: Ints = filled(START, -1, np.int64)  # how many rows were inserted before it
+        self.revision: Ints = filled(START, 0, np.int64)  # of the row's last change
+        self.keys: Cells | None = None  # JSON strings, null for rows without; None while no row has a key
+        self.by_key: dict[bytes, int] = {}  # global index of each live row's key
+        self.clearing_keys: dict[bytes, int] = {}  # and of each clearing row's
+        self.tombstones: dict[bytes, int] = {}  # keys that may never be created again
 
     @property
     def held_count(self) -> int:

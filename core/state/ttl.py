@@ -1,4 +1,4 @@
-"""Production leases: rows that disappear unless a field is produced in time (`ttl_s`).
+"""Rows inserted with `ttl_s`: they disappear unless one of their fields is produced in time.
 
 The rows of one call are one batch with one deadline, whatever their number. A row points to its batch by number, the
 revision of that call; a batch that no row points to is over. Derived from events, the deadlines are the engine's.

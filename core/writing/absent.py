@@ -1,4 +1,4 @@
-"""What a write meets that is not there any more: cleared samples, and those that are being cleared.
+"""Refuses writes to samples that are cleared or clearing, by index and by key.
 
 Nothing that was cleared comes back, and nothing written to it lands elsewhere. A caller may have cleared ones left out
 of its write; one that is clearing may yet come back, so the call is refused until that is settled.

@@ -1,7 +1,7 @@
-"""A write being decided: which rows it means, what would change, the events for it. Nothing is applied until commit.
+"""A write while it is decided: the rows it means, what would change, and the events for that.
 
-New rows stand as row 0 (absent) while deciding: no group, no meta, nothing produced, which is what a new row has.
-Inserting and producing share each of its steps, hence its length.
+Nothing is applied until commit. A new row stands as row 0, the absent row, which has no group, no meta and no field
+either. Inserting and producing share these steps.
 """
 
 from collections import Counter

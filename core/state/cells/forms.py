@@ -1,4 +1,4 @@
-"""What a write says of its fields, rows aside: names, kinds, dtypes, ranks. Workers say the same again and again.
+"""What a write says of its fields, without its rows: names, kinds, dtypes, ranks. Workers repeat it in each write.
 
 A form travels as its own bytes, inside events and as a key: what was worked out for one is kept for the next.
 """

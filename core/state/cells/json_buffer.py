@@ -1,4 +1,4 @@
-"""Cells that differ from row to row: their JSON side by side in one buffer, so that a run of rows is read as one piece.
+"""A column of JSON cells in one buffer, side by side, so that a run of rows is read as one piece of bytes.
 
 A cell stands there with a comma after it; most batches were written in order, and are then a column as they stand.
 """

@@ -1,4 +1,4 @@
-"""A set of small ints that is asked for its lowest and highest: rows of a supply, or groups of them."""
+"""A set of small ints that gives its lowest and highest members fast: the rows of a supply, or groups of rows."""
 
 import numpy as np
 
