@@ -15,7 +15,8 @@ from core.engine import Engine
 from core.errors import Invalid, TooManyWaiting
 from core.events import Kept
 from core.operations.parked import Parked
-from core.runtime.executor import Executor, Terms
+from core.runtime.calls import Preconditions
+from core.runtime.executor import Executor
 from core.state.kept_replies import Keyed
 
 from .edge import Edge
@@ -188,8 +189,8 @@ class Incoming:
     ) -> "asyncio.Future[Reply]":  # fmt: skip
         if self._keyed is None and self.epoch is None:
             return self.edge.executor.submit(operation, render, *args, **kwargs)
-        terms = Terms(self.epoch, self._keyed, _replayed)
-        return self.edge.executor.submit_on(terms, operation, render, *args, **kwargs)
+        preconditions = Preconditions(self.epoch, self._keyed, _replayed)
+        return self.edge.executor.submit_on(preconditions, operation, render, *args, **kwargs)
 
     async def waiting_engine(
         self, operation: Callable[Concatenate[Engine, P], R | Parked[R]], render: Callable[[R], Reply],

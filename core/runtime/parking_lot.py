@@ -59,7 +59,7 @@ class ParkingLot(Generic[W]):
         """The call that waits under this key."""
         return self._by_key.get(key)
 
-    def hand_over(self, old: W, new: W) -> None:
+    def replace(self, old: W, new: W) -> None:
         """`new`, of the same key, has the place of `old` until it leaves or is parked with a deadline of its own."""
         place = self._places.pop(old)
         self._places[new] = _Place(place.partition, place.number)

@@ -1,4 +1,4 @@
-"""Replies kept by `Idempotency-Key`: the same call again gets the same reply and changes nothing (contract#idempotency).
+"""Replies kept by `Idempotency-Key`: the same call gets the same reply and changes nothing (contract#idempotency).
 
 Pure: no clock, no I/O, nothing of HTTP; a reply is a status, bytes and a tag. The replies kept are state, made from the
 journal as partitions are. Calls that are not answered yet are the executor's and the parking lot's.

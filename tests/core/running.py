@@ -93,7 +93,7 @@ class Running:
 
     async def hold(self) -> Gate:
         """The thread stands in an operation until the gate is opened, so that calls queue up behind it, all of them."""
-        gate = Gate(self.executor._hand_over)
+        gate = Gate(self.executor._send_jobs)
         self.put(gate).add_done_callback(asyncio.Future.exception)  # its answer is of no interest
         await gate.entered()
         return gate
@@ -130,7 +130,7 @@ async def running(journal: MemoryJournal | None = None) -> AsyncIterator[Running
     fatal: list[str] = []
     executor = Executor(engine, journal, fatal.append)
     replayed = threading.Event()
-    executor._inbox.put(replayed.set)
+    executor._thread.inbox.put(replayed.set)
     executor.start()
     assert await asyncio.to_thread(replayed.wait, TIMEOUT_S)
     try:

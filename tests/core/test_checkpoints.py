@@ -23,7 +23,7 @@ from core.operations.partitions import await_partition, delete_partition, get_pa
 from core.operations.revoke import revoke
 from core.reading.batch import View
 from core.reading.selectors import Selector
-from core.runtime.executor import Terms
+from core.runtime.calls import Preconditions
 from core.samplers import Sequential, sampler
 from core.snapshot.image import image
 from tests.core.running import Running, running
@@ -300,7 +300,9 @@ async def test_who_waits_or_is_of_another_epoch_is_refused() -> None:
         with pytest.raises(EpochMismatch):
             await waiting
         for epoch, is_right in ((went.epoch - 1, False), (went.epoch + 1, False), (went.epoch, True)):
-            call = service.executor.submit_on(Terms(epoch, None, lambda kept: kept), lambda _: 7, lambda found: found)
+            call = service.executor.submit_on(
+                Preconditions(epoch, None, lambda kept: kept), lambda _: 7, lambda found: found
+            )
             if is_right:
                 assert await call == 7
             else:

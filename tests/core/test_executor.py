@@ -22,7 +22,8 @@ from core.operations.delete import delete
 from core.operations.parked import Parked
 from core.operations.partitions import delete_partition, list_partitions
 from core.reading.selectors import Selector
-from core.runtime.executor import Executor, Internal
+from core.runtime.calls import Internal
+from core.runtime.executor import Executor
 from core.state.cells.json_cells import Const
 from tests.core.running import Gate, WatchedJournal, grow, running, same
 from tests.core.world import MANY, add, add_keys, look, new_engine

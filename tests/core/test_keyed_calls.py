@@ -14,7 +14,7 @@ from core.events import Change, Kept
 from core.operations.claim import Claimed, Wanted, claim
 from core.operations.partitions import delete_partition
 from core.reading.batch import View
-from core.runtime.executor import Terms
+from core.runtime.calls import Preconditions
 from core.samplers import Sequential
 from core.state.kept_replies import Keyed
 from tests.core.running import Gate, Running, WatchedJournal, grow, handed, running
@@ -51,13 +51,13 @@ def again(reply: Kept) -> Answered:
 
 def send(service: Running, keyed: Keyed, operation: Any = add, *args: Any) -> "asyncio.Future[Answered]":
     """Queue a call with a key; by default the insert of one row."""
-    return service.executor.submit_on(Terms(None, keyed, again), operation, rendered, *(args or ("p",)))
+    return service.executor.submit_on(Preconditions(None, keyed, again), operation, rendered, *(args or ("p",)))
 
 
 def send_claim(service: Running, keyed: Keyed, size: int = 1, wait_s: float = 60.0) -> "asyncio.Future[Answered]":
     """Queue a claim that waits."""
     wanted = Wanted("t", ("x",), size, size, wait_s, Sequential(), View())
-    return service.executor.submit_on(Terms(None, keyed, again), claim, claimed, "p", wanted)
+    return service.executor.submit_on(Preconditions(None, keyed, again), claim, claimed, "p", wanted)
 
 
 def said(reply: Answered) -> tuple[int, bytes, str | None]:
@@ -310,6 +310,6 @@ async def test_what_a_key_costs_in_the_thread_is_forgotten_with_its_answer() -> 
             await service.settle()
             waits.cancel()
         await service.settle()
-        assert service.executor._decided == {}
-        assert service.executor._lot._by_key == {}
-        assert service.executor._lot._by_partition == {}
+        assert service.executor._thread._decided == {}
+        assert service.executor._thread._lot._by_key == {}
+        assert service.executor._thread._lot._by_partition == {}

@@ -49,7 +49,7 @@ def door(application: Application) -> Door:
 async def started(executor: Executor, broken: asyncio.Event) -> None:
     """The journal is replayed. Raises Lost."""
     replayed = threading.Event()
-    executor._inbox.put(replayed.set)
+    executor._thread.inbox.put(replayed.set)
     executor.start()
     while not await asyncio.to_thread(replayed.wait, 0.01):
         if broken.is_set():

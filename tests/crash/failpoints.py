@@ -22,7 +22,7 @@ from core.engine import Engine
 from core.journal import EntryId, FileJournal
 from core.journal.folder import REAL_DISK, Disk, Folder
 from core.journal.segment import MARK, SNAPSHOT
-from core.runtime.executor import Executor
+from core.runtime.engine_thread import EngineThread
 from tests.contracts.journal_disks import ForgetfulDisk
 from tests.crash.planted import PLANTED
 
@@ -178,7 +178,7 @@ POINTS: Final[dict[str, Callable[[Reached], None]]] = {
     "before-fsync": lambda reached: around_fsync(reached, is_before=True),
     "after-fsync": lambda reached: around_fsync(reached, is_before=False),
     "after-append": lambda reached: after(FileJournal, "append", reached),
-    "before-reply": lambda reached: before(Executor, "_deliver", reached, lambda executor: executor._answers),
+    "before-reply": lambda reached: before(EngineThread, "_deliver", reached, lambda thread: thread._answers),
     "after-reply": after_reply,
     "mid-rotate": lambda reached: before(FileJournal, "_put_head", reached, _rotates),
     "mid-snapshot": lambda reached: torn(SNAPSHOT, reached),

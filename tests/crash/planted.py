@@ -12,20 +12,21 @@ from typing import Any, Final
 from core.events import Change, Kept
 from core.journal import FileJournal, snapshots
 from core.journal.folder import Folder
-from core.runtime.executor import Executor
+from core.runtime.engine_thread import EngineThread
+from core.runtime.journal_writer import JournalWriter
 
 Patch = Callable[[Any, str, Any], object]
 
 
 def told_before_append(patch: Patch) -> None:
-    commit = Executor._commit
+    end_what_is_due = EngineThread._end_what_is_due
 
-    def told(self: Executor) -> None:
+    def told(self: EngineThread) -> None:
+        end_what_is_due(self)
         self._deliver()
         threading.Event().wait(0.002)  # the loop's turn: else the answers leave after all that is done here
-        commit(self)
 
-    patch(Executor, "_commit", told)
+    patch(EngineThread, "_end_what_is_due", told)
 
 
 def told_before_fsync(patch: Patch) -> None:
@@ -58,17 +59,17 @@ def snapshot_unsynced(patch: Patch) -> None:
 
 def trimmed_before_snapshot(patch: Patch) -> None:
     """What is closed goes at once, and not when two snapshots hold it."""
-    look_for_closed = Executor._look_for_closed
+    look_for_closed = JournalWriter._look_for_closed
 
     def all_that_is_closed(folder: Folder) -> tuple[int, list[Path]]:
         return folder.segments()[-1] - 1, []
 
-    def trimming(self: Executor) -> None:
+    def trimming(self: JournalWriter) -> None:
         look_for_closed(self)
         self._journal.tidy()
 
     patch(snapshots, "floor", all_that_is_closed)
-    patch(Executor, "_look_for_closed", trimming)
+    patch(JournalWriter, "_look_for_closed", trimming)
 
 
 def reply_apart(patch: Patch) -> None:
@@ -89,15 +90,15 @@ def change_in_parts(patch: Patch) -> None:
 
 
 def _in_entries(patch: Patch, split: Callable[[Change], Sequence[Change]]) -> None:
-    commit = Executor._commit
+    commit = JournalWriter.commit
 
-    def each_apart(self: Executor) -> None:
+    def each_apart(self: JournalWriter) -> None:
         log = self._engine.log
         for part in [part for change in log for part in split(change)]:
             log[:] = [part]
             commit(self)
 
-    patch(Executor, "_commit", each_apart)
+    patch(JournalWriter, "commit", each_apart)
 
 
 PLANTED: Final[dict[str, Callable[[Patch], None]]] = {

@@ -13,16 +13,16 @@ MARK = "x-die"
 # The process ends itself where a drain is on disk and its answers have not left, once there is a key in that drain.
 DIES = f"""
 import os, signal
-from core.runtime.executor import Executor
+from core.runtime.engine_thread import EngineThread
 
-deliver = Executor._deliver
+deliver = EngineThread._deliver
 
 def dying(self):
     if "{MARK}" in self._decided:
         os.kill(os.getpid(), signal.SIGKILL)
     deliver(self)
 
-Executor._deliver = dying
+EngineThread._deliver = dying
 """
 CALLS = {
     "insert": ("POST", "samples", {"count": 3, "custom_meta": {"const": {"é": 1}}}),

@@ -20,7 +20,8 @@ from core.engine import Engine
 from core.errors import Refused
 from core.events import Allotted, Change, Kept
 from core.journal import EntryId, MemoryJournal
-from core.runtime.executor import Executor, Terms
+from core.runtime.calls import Preconditions
+from core.runtime.executor import Executor
 from core.state.kept_replies import KeptReplies, Keyed
 from tests.core.world import Clock, new_engine
 from tests.model.asgi import Application
@@ -66,7 +67,7 @@ class Service:
 
     async def _started(self) -> None:
         replayed = threading.Event()
-        self.executor._inbox.put(replayed.set)
+        self.executor._thread.inbox.put(replayed.set)
         self.executor.start()
         assert replayed.wait(TIMEOUT_S)
 
@@ -180,7 +181,7 @@ class Direct(Service):
         if key is None or not call.changes:
             return self.executor.submit(call.operation, call.render, *call.arguments)
         keyed = Keyed(key, repr((call.method, call.path, call.body)).encode())
-        return self.executor.submit_on(Terms(None, keyed, _again), call.operation, call.render, *call.arguments)
+        return self.executor.submit_on(Preconditions(None, keyed, _again), call.operation, call.render, *call.arguments)
 
     def look(self, call: Call) -> Any:
         """Nobody else uses the engine now."""

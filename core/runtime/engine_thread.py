@@ -1,0 +1,280 @@
+"""The engine's thread: it owns the engine, every tensor and the journal, and runs one call after the other.
+
+Theory of operation. The thread takes jobs from its inbox. One *drain* is all that is there when it looks: each call is
+checked, decided, applied and rendered, and after each the parked calls of the partitions it changed are tried again,
+oldest first, so that a new call never overtakes one that waits. Then what is due ends: leases, rows with a time, waits.
+At the end of the drain one journal append makes all its changes durable, and one wake-up of the loop delivers all its
+outcomes. Nothing leaves before the append. A refusal or a bug in a call reaches its caller alone; after a change that
+was applied in part, or an append that was refused, memory and journal may differ, and the process must end and replay.
+"""
+
+import asyncio
+import contextlib
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from core.engine import Engine
+from core.errors import EpochMismatch, IdempotencyInFlight, NotReady, Refused
+from core.events import Kept
+from core.journal.contract import EntryId, Journal
+from core.journal.errors import JournalError
+from core.operations import due
+from core.operations.parked import Parked
+from core.state.kept_replies import Keepable, Keyed, kept
+
+from .calls import Answer, Call, Internal, Reading, resolve
+from .journal_writer import Broken, JournalWriter
+from .parking_lot import ParkingLot
+
+MAX_DRAIN = 1024
+LOOK_AGAIN_S = 1.0
+STOPPING = "the service is stopping: send the call again"
+_log = logging.getLogger("batchmeta")
+
+
+class EngineThread:
+    """`start` and `join` are for the loop, and so is `inbox`; the other methods are jobs for the inbox."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        journal: Journal,
+        on_closed: Callable[[EntryId], None],
+        on_failed: Callable[[str], None],
+    ) -> None:
+        self._engine, self._on_failed = engine, on_failed
+        self._journal = JournalWriter(engine, journal, lambda closed: self._tell(partial(on_closed, closed)))
+        self.inbox: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        self.reading = Reading("starting", 0, engine.epoch, 0, 0)
+        self._lot: ParkingLot[Call] = ParkingLot()
+        self._decided: dict[str, bytes] = {}  # keys of calls whose answer is in this drain, and their digests
+        self._answers: list[Answer] = []  # of this drain
+        self._cuts: list[asyncio.Future[EntryId]] = []  # who wait for a closed part of the journal
+        self._epoch = engine.epoch  # as of the last look
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self._running = True
+        self._stopping = False
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Replay the journal, then take jobs. `on_closed` and `on_failed` are called on this loop."""
+        self._loop = loop
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait for the end, and close the journal."""
+        self._thread.join()
+        self._journal.close()
+
+    # Jobs
+
+    def begin(self, call: Call, again: Callable[[Kept], object]) -> None:
+        """A call comes in: it is refused, answered from what was kept, takes the place of one that waits, or runs."""
+        if call.epoch is not None and call.epoch != self._engine.epoch:
+            self._answers.append((call.future, EpochMismatch()))
+        elif call.keyed is None:
+            self._answer(call, call.run)
+        elif not call.future.cancelled():
+            self._begin_keyed(call, call.keyed, again)
+
+    def leave(self, call: Call) -> None:
+        """The caller has gone: if its call waits, it takes nothing."""
+        self._lot.leave(call)
+
+    def withdraw(self, call: Call, reason: Refused) -> None:
+        """The caller is still there, but does not wait any more."""
+        if self._lot.leave(call):
+            self._answers.append((call.future, reason))
+
+    def cut(self, future: "asyncio.Future[EntryId]") -> None:
+        """Close the part of the journal that this drain ends."""
+        self._cuts.append(future)
+
+    def tidy(self) -> None:
+        """Let the journal go of what two snapshots hold."""
+        self._journal.tidy()
+
+    def turn_away(self) -> None:
+        """The service is stopping: nobody waits any more."""
+        self._stopping = True
+        self._send_away(partial(NotReady, STOPPING))
+
+    def end(self) -> None:
+        """This drain is the last."""
+        self._running = False
+
+    # The thread
+
+    def _run(self) -> None:
+        failure: str | None = "the engine's thread broke; see the log"
+        try:
+            self._replay()
+            while self._running:
+                self._drain()
+            failure = None
+        except (JournalError, Broken) as error:
+            failure = str(error)
+        finally:
+            if failure is not None:
+                self._fail(failure)
+
+    def _replay(self) -> None:
+        self._journal.replay()
+        due.begin_anew(self._engine)
+        self._epoch = self._engine.epoch
+        self._read(None)
+
+    def _drain(self) -> None:
+        job = self._first_job()
+        self._journal.look_for_room()
+        job()
+        self._wake()
+        with contextlib.suppress(queue.Empty):
+            for _ in range(MAX_DRAIN):
+                self.inbox.get_nowait()()
+                self._wake()
+        self._end_what_is_due()
+        self._journal.commit()
+        self._tell_of_cut()
+        self._deliver()
+
+    def _end_what_is_due(self) -> None:
+        """Leases and rows whose time is up, then the waits of parked calls."""
+        if self._engine.has_room:
+            due.expire(self._engine, self._engine.clock())
+        self._wake()
+        for call, parked in self._lot.expired(self._engine.clock()):
+            self._answer(call, partial(_retry, parked, True))
+            self._wake()
+
+    def _first_job(self) -> Callable[[], object]:
+        """Sleeps until there is a job, or a deadline; what is due ends only while there is room to say so."""
+        now, ends = self._engine.clock(), due.next_due(self._engine)
+        if ends is not None and not self._engine.has_room:
+            ends = now + LOOK_AGAIN_S
+        deadline = _earliest(self._lot.next_deadline(), ends)
+        try:
+            return self.inbox.get(timeout=None if deadline is None else max(0.0, deadline - now))
+        except queue.Empty:
+            return _nothing
+
+    def _begin_keyed(self, call: Call, keyed: Keyed, again: Callable[[Kept], object]) -> None:
+        try:
+            known = self._known(keyed)
+        except Refused as error:
+            known = error
+        if isinstance(known, Call):
+            self._lot.replace(known, call)
+            self._answers.append((known.future, IdempotencyInFlight()))
+        elif known is not None:
+            self._answers.append((call.future, again(known) if isinstance(known, Kept) else known))
+            return
+        self._answer(call, call.run)
+
+    def _known(self, keyed: Keyed) -> Call | Kept | Refused | None:
+        """The same request that waits, or its reply. Raises IdempotencyMismatch, IdempotencyInFlight."""
+        decided, first = self._decided.get(keyed.key), self._lot.find(keyed.key)
+        if decided is not None:
+            keyed.check(decided)
+            raise IdempotencyInFlight
+        if first is not None and first.keyed is not None:
+            keyed.check(first.keyed.digest)
+        return first or self._engine.replies.find(keyed)
+
+    def _answer(self, call: Call, run: Callable[[Engine], object]) -> None:
+        if call.future.cancelled():  # its client left before the decision
+            self._lot.leave(call)
+            return
+        keyed = call.keyed
+        render = call.render if keyed is None else partial(self._render, call.render, keyed, self._engine.revision)
+        outcome = self._outcome(run, render)
+        if isinstance(outcome, Parked):
+            if not self._stopping:
+                self._lot.park(call, outcome)
+                return
+            outcome = NotReady(STOPPING)
+        self._lot.leave(call)
+        self._answers.append((call.future, outcome))
+        if keyed is not None:
+            self._decided[keyed.key] = keyed.digest
+
+    def _render(self, render: Callable[[Any], Keepable], keyed: Keyed, since: int, result: object) -> Keepable:
+        reply = render(result)
+        if reply.keep:
+            self._engine.keep(kept(keyed, reply), since)
+        return reply
+
+    def _outcome(self, run: Callable[[Engine], object], render: Callable[[Any], object]) -> object:
+        try:
+            result = run(self._engine)
+            return result if isinstance(result, Parked) else render(result)
+        except Exception as error:  # the boundary: a bug reaches its caller alone, unless state was half changed
+            if self._engine.applying:
+                raise Broken("a change was applied in part: memory and journal may differ") from error
+            if isinstance(error, Refused):
+                return error
+            _log.exception("a call broke before it changed anything")
+            return Internal()
+
+    def _wake(self) -> None:
+        changed = self._engine.changed
+        if self._engine.epoch != self._epoch:  # the state went back: who waited asked of another
+            self._epoch = self._engine.epoch
+            self._send_away(EpochMismatch)
+        if not self._lot:
+            changed.clear()
+        while changed:
+            for call, parked in self._lot.of(changed.pop()):
+                if self._outcome(parked.test, _same):  # one that breaks is ripe: its caller is told
+                    self._answer(call, partial(_retry, parked, False))
+
+    def _tell_of_cut(self) -> None:
+        if self._cuts:
+            closed = self._journal.cut()
+            self._answers += [(future, closed) for future in self._cuts]
+            self._cuts.clear()
+
+    def _deliver(self) -> None:
+        self._read("stopping" if self._stopping else None)
+        if self._answers:
+            self._tell(partial(resolve, self._answers))
+            self._answers = []
+            self._decided.clear()
+
+    def _tell(self, callback: Callable[[], None]) -> None:
+        assert self._loop is not None  # noqa: S101  (for the type checker: start() has set it)
+        self._loop.call_soon_threadsafe(callback)
+
+    def _send_away(self, reason: Callable[[], Refused]) -> None:
+        for call in self._lot.all():
+            self._lot.leave(call)
+            self._answers.append((call.future, reason()))
+
+    def _fail(self, reason: str) -> None:
+        _log.critical("stopping: %s", reason)
+        self._read(f"it failed: {reason}")
+        self._tell(partial(self._on_failed, reason))
+
+    def _read(self, reason: str | None) -> None:
+        engine = self._engine
+        self.reading = Reading(reason, engine.revision, engine.epoch, len(engine.partitions), len(self._lot))
+
+
+def _same(result: object) -> object:
+    return result
+
+
+def _nothing() -> None:
+    pass
+
+
+def _earliest(*deadlines: float | None) -> float | None:
+    return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+
+def _retry(parked: Parked[object], is_last: bool, _: Engine) -> object:
+    return parked.retry(is_last)
