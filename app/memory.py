@@ -101,6 +101,6 @@ def collect_rarely() -> None:
 
 
 def freeze() -> None:
-    """What is there now stays, torch's modules above all: the collector need not walk it again."""
+    """What is there now, mostly modules, stays: the collector need not walk it again."""
     gc.collect()
     gc.freeze()

@@ -68,7 +68,7 @@ def serve(settings: Settings) -> int:
     executor = Executor(engine, journal, lambda reason: server.fail(reason), lambda until: compaction.begin(until))
     compaction = Compaction(journal.path if isinstance(journal, FileJournal) else Path(), executor.tidy)
     maker = compaction if isinstance(journal, FileJournal) else None
-    edge = new_edge(executor, settings, str(device), journal.durability, time.time(), samplers, maker)
+    edge = new_edge(executor, settings, device.name, journal.durability, time.time(), samplers, maker)
     app = build(executor, settings, edge, partial(_announce, settings, listener), compaction.end)
     config = uvicorn.Config(
         app, loop="uvloop" if _is_there("uvloop", "asyncio") else "asyncio", http=_protocol(), ws="none",

@@ -108,7 +108,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "min_free_bytes", str(256 * 2**20), _positive, "below this much free disk for the journal, changes get 503"
     ),
-    Setting("device", "cpu", _device, "where tensors live: cpu, npu[:i], cuda[:i], or auto to measure and choose"),
+    Setting("device", "cpu", _device, "where readiness is kept: cpu, npu[:i], cuda[:i], or auto to measure and choose"),
     Setting("max_body_bytes", str(64 * 2**20), _positive, "largest request body, in bytes"),
     Setting("max_cell_bytes", str(64 * 2**10), _positive, "largest custom or backend meta value, in bytes"),
     Setting("max_waiting_per_client", "10000", _positive, "calls of one address that may wait at once"),

@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status."""
     given, console = parser().parse_args(arguments), Console()
     prepare()
-    from .cases import CASES  # torch comes with these: --help and a wrong flag do without
+    from .cases import CASES  # the engine comes with these: --help and a wrong flag do without
 
     unknown = [name for name in given.only if name not in {case.name for case in CASES}]
     if unknown:

@@ -24,7 +24,7 @@ def prepare() -> None:
 
 
 def _context() -> ForkServerContext:
-    # Forked from a process that did nothing but import: torch alone takes seconds, and this process holds data.
+    # Forked from a process that did nothing but import: imports take long, and this process holds data.
     context = get_context("forkserver")
     context.set_forkserver_preload(["bench.cases"])
     return context

@@ -5,11 +5,11 @@ import time
 from typing import Any
 
 import msgspec
-import torch
 
 from app import memory
 from app.convert import columns, row_write
 from batchmeta.wire.requests import Produce
+from core.device import CPU, Device
 from core.engine import Engine
 from core.operations.produce import RowWrite, insert, produce
 
@@ -20,7 +20,7 @@ MOST = 65_536
 _decoder = msgspec.json.Decoder(Produce)
 
 
-def new_engine(device: torch.device | None = None) -> Engine:
+def new_engine(device: Device = CPU) -> Engine:
     """An empty one, in a process that treats its memory as the service does."""
     memory.keep_large_blocks()
     memory.collect_rarely()

@@ -1,28 +1,39 @@
-"""Where tensors live: `cpu`, `npu[:i]`, `cuda[:i]` or `auto`, checked at start so that nothing falls back in silence.
+"""Where bit words live: `cpu`, `npu[:i]`, `cuda[:i]` or `auto`, checked at start so that nothing falls back in silence.
 
-`torch_npu` is imported only when an NPU is asked for or looked for; without CANN libraries its import fails, which is
-then the clear error at start.
+The host's words need no torch. It is imported when another device is named or `auto` looks for one, and `torch_npu`
+when that may be an NPU; without CANN libraries its import fails, which is then the clear error at start.
 """
 
-import importlib
-import importlib.util
 import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
-import torch
+import numpy as np
+
+from core.state.cells.readiness import HostWords, NewWords, mask_of
 
 _FORM = re.compile(r"(cpu|auto|(npu|cuda)(:\d+)?)")
+_FIELDS = 28
 
 
 class DeviceUnavailable(Exception):
     """The device that was asked for is not there."""
 
 
-def choose(
-    name: str, log: Callable[[str], None], measure: Callable[[torch.device], float] | None = None
-) -> torch.device:
-    """The torch device of a setting; raises DeviceUnavailable with one line that says what to do.
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Its name, and how bit words are made on it."""
+
+    name: str
+    words: NewWords
+
+
+CPU = Device("cpu", HostWords)
+
+
+def choose(name: str, log: Callable[[str], None], measure: Callable[[Device], float] | None = None) -> Device:
+    """The device of a setting; raises DeviceUnavailable with one line that says what to do.
 
     `measure` gives the seconds that `auto` compares; by default those of the readiness check.
     """
@@ -30,59 +41,62 @@ def choose(
         raise DeviceUnavailable(f"device {name!r}: use cpu, npu, npu:0, cuda, cuda:0 or auto")
     if name == "auto":
         return _fastest(log, measure or measure_readiness)
-    if name != "cpu":
-        _require(name)
-    return torch.device(name)
+    return CPU if name == "cpu" else _named(name)
 
 
-def _require(name: str) -> None:
+def found(log: Callable[[str], None]) -> list[Device]:
+    """The CPU and one device of each kind that torch sees here; what cannot be loaded is told to `log`."""
+    devices = [CPU]
+    for kind in ("cuda", "npu"):
+        try:
+            if _count(kind):
+                devices.append(_on_torch(kind))
+        except DeviceUnavailable as error:
+            log(str(error))
+    return devices
+
+
+def _named(name: str) -> Device:
     kind, _, number = name.partition(":")
-    if kind == "npu" and not hasattr(torch, "npu"):
-        _import_npu()
     count = _count(kind)
     if int(number or 0) >= count:
         raise DeviceUnavailable(f"device {name!r}: torch sees {count} {kind} device(s) here; use cpu or auto")
-
-
-def _import_npu() -> None:
-    try:
-        importlib.import_module("torch_npu")
-    except (ImportError, OSError, RuntimeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DeviceUnavailable(f"device 'npu': torch_npu cannot be loaded ({reason}); use cpu") from error
+    return _on_torch(name)
 
 
 def _count(kind: str) -> int:
-    module = getattr(torch, kind, None)
-    if module is None or not module.is_available():
-        return 0
-    return int(module.device_count())
+    try:
+        from core.state.cells import torch_words
+
+        return torch_words.count(kind)
+    except (ImportError, OSError, RuntimeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DeviceUnavailable(f"device {kind!r}: its libraries cannot be loaded ({reason}); use cpu") from error
 
 
-def _fastest(log: Callable[[str], None], measure: Callable[[torch.device], float]) -> torch.device:
+def _on_torch(name: str) -> Device:
+    from core.state.cells import torch_words
+
+    return Device(name, torch_words.on(name))
+
+
+def _fastest(log: Callable[[str], None], measure: Callable[[Device], float]) -> Device:
     """Measure the readiness check on each device there is; small gathers are launch-bound, so mostly the CPU wins."""
-    if importlib.util.find_spec("torch_npu") and not hasattr(torch, "npu"):
-        try:
-            _import_npu()
-        except DeviceUnavailable as error:
-            log(str(error))
-    names = ["cpu", *(kind for kind in ("cuda", "npu") if _count(kind))]
-    seconds = {name: measure(torch.device(name)) for name in names}
-    best = min(seconds, key=lambda name: seconds[name])
-    figures = ", ".join(f"{name} {took * 1e6:.1f} us" for name, took in seconds.items())
-    log(f"device auto: readiness of 1,024 rows takes {figures}; taking {best}")
-    return torch.device(best)
+    seconds = [(measure(device), device) for device in found(log)]
+    best = min(seconds, key=lambda each: each[0])[1]
+    figures = ", ".join(f"{device.name} {took * 1e6:.1f} us" for took, device in seconds)
+    log(f"device auto: readiness of 1,024 rows takes {figures}; taking {best.name}")
+    return best
 
 
-def measure_readiness(device: torch.device, rows: int = 1024, rounds: int = 50) -> float:
+def measure_readiness(device: Device, rows: int = 1024, rounds: int = 50) -> float:
     """Median seconds of one gather, AND, compare of `rows` bit words on `device`, the answer brought to the host."""
-    words = torch.full((rows * 4, 1), -1, dtype=torch.int64, device=device)
-    chosen = torch.arange(rows, dtype=torch.int64)
-    mask = torch.full((1,), (1 << 28) - 1, dtype=torch.int64, device=device)
+    words = device.words(rows * 4)
+    chosen, mask = np.arange(rows), mask_of(range(_FIELDS), words.width)
+    words.write(chosen, np.full((rows, words.width), -1, np.int64))
     took = []
     for _ in range(rounds):
         start = time.perf_counter()
-        gathered = words.index_select(0, chosen.to(device))
-        ((gathered & mask) == mask).all(1).cpu()
+        words.complete(chosen, mask)
         took.append(time.perf_counter() - start)
     return sorted(took)[rounds // 2]

@@ -10,9 +10,8 @@ outcomes and never a request. One thread runs all of this.
 import secrets
 from collections.abc import Callable
 
-import torch
-
 from .apply import apply
+from .device import CPU, Device
 from .errors import JournalUnavailable, PartitionCleared, PartitionNotFound
 from .events import AnyEvent, Change, Kept
 from .state.cells.forms import Memo, Said
@@ -29,12 +28,13 @@ class Engine(ServiceState):
         self,
         clock: Callable[[], float],
         wall: Callable[[], float],
-        device: torch.device | None = None,
+        device: Device = CPU,
         max_cell_bytes: int = 65_536,
         token: Callable[[], str] = secrets.token_hex,
         replies: KeptReplies | None = None,
     ) -> None:
-        super().__init__(clock, device or torch.device("cpu"), KeptReplies() if replies is None else replies)
+        super().__init__(clock, device.words, KeptReplies() if replies is None else replies)
+        self.device = device  # where readiness is kept
         self.wall = wall  # Unix seconds, for created_at
         self.token = token  # a new secret, by which a lease is proven
         self.cells = CellChecker(max_cell_bytes)  # checks cells on their way in

@@ -1,14 +1,11 @@
-"""Readiness and claims on each device that torch sees here, by batch size, and where one device overtakes the CPU."""
+"""Readiness and claims on the CPU and each device that torch sees here, by batch size, and where one overtakes it."""
 
-import importlib.util
 import time
-
-import torch
 
 from app import render
 from app.convert import view
 from batchmeta.wire.requests import Claim
-from core.device import measure_readiness
+from core.device import choose, found, measure_readiness
 from core.operations.claim import Claimed, Wanted, claim_now
 from core.operations.consumption import reset_consumption
 from core.samplers import sampler
@@ -25,17 +22,18 @@ SIZES = (8, 64, 512, 1024, 4096, 8192)
 
 def devices() -> list[str]:
     """`cpu` and what else is there."""
-    if importlib.util.find_spec("torch_npu"):
-        importlib.import_module("torch_npu")
-    kinds = [kind for kind in ("cuda", "npu") if getattr(torch, kind, None) and getattr(torch, kind).is_available()]
-    return ["cpu", *kinds]
+    return [device.name for device in found(_quiet)]
+
+
+def _quiet(_: str) -> None:
+    """What cannot be loaded is not measured."""
 
 
 class OnDevice:
     """An engine whose bit words live on `device`, with one partition from which batches up to `most` are claimed."""
 
     def __init__(self, device: str, most: int) -> None:
-        self.device = torch.device(device)
+        self.device = choose(device, _quiet)
         self.engine, self.most = new_engine(self.device), most
         grow(self.engine, "p", most * 2, FIELDS)
 

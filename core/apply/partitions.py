@@ -10,7 +10,7 @@ MAX_DELETED = 10_000
 
 def make(state: ServiceState, event: PartitionMade) -> None:
     """A new partition, which may have the name of one that was deleted."""
-    partition = Partition(event.partition, event.created_at, state.revision, state.device)
+    partition = Partition(event.partition, event.created_at, state.revision, state.words)
     deleted_at = state.deleted.pop(event.partition, None)
     if deleted_at is not None:
         partition.past.had_another(deleted_at)

@@ -9,14 +9,13 @@ from typing import Any, Final
 
 import msgspec
 import numpy as np
-import torch
 
 from core.events import Declared, Kept, Limits, Settings, Terms
 from core.state.cells.fields import CellColumn, Field
 from core.state.cells.forms import Memo
 from core.state.cells.grid import Grid
 from core.state.cells.json_buffer import JsonBuffer
-from core.state.cells.readiness import StatusWords, status_words
+from core.state.cells.readiness import NewWords, StatusWords
 from core.state.cells.revoked import RevokedCells
 from core.state.cells.shapes import SizeTable
 from core.state.clears import Clear, Clears
@@ -69,7 +68,7 @@ def restore(state: ServiceState, data: bytes) -> None:
 
     Raises ValueError for bytes that are no image of this version.
     """
-    reading = _Reading(state.device)
+    reading = _Reading(state.words)
     nodes = msgspec.msgpack.decode(data)
     if len(nodes) != len(STATE):
         raise ValueError(f"an image has {len(STATE)} parts, these bytes {len(nodes)}")
@@ -117,7 +116,7 @@ class _Writing:
         self._met[id(value)] = len(self._met)
         self._kept.append(value)
         if isinstance(value, StatusWords):
-            return ["w", _array(value.words.cpu().numpy())]
+            return ["w", _array(value.gather(slice(None)))]
         kind = type(value)
         if _CLASSES.get(kind.__name__) is not kind:
             raise TypeError(f"{kind.__name__} has no place in an image")
@@ -138,8 +137,8 @@ def _array(value: "np.ndarray[Any, Any]") -> object:
 class _Reading:
     """One image being read."""
 
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
+    def __init__(self, new_words: NewWords) -> None:
+        self._new_words = new_words
         self._things: list[object] = []
         self._cells: dict[bytes, bytes] = {}
         self._by_tag: dict[str, Callable[[list[Any]], object]] = {
@@ -169,7 +168,7 @@ class _Reading:
 
     def _words(self, node: list[Any]) -> object:
         words = _read_array(node[1])
-        made = status_words(self._device, 0)
+        made = self._new_words(0)
         self._things.append(made)
         made.restore(words)
         return made

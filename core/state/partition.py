@@ -7,7 +7,6 @@ is the absent row, which stands for whatever is not held. `core.apply` changes a
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-import torch
 
 from core.arrays import Cells, Flags, Ints, grown, unpack
 from core.events import (
@@ -18,7 +17,7 @@ from core.state.cells.fields import Field
 from core.state.cells.grid import Grid
 from core.state.cells.json_cells import EMPTY
 from core.state.cells.plans import bit_set
-from core.state.cells.readiness import StatusWords, covers
+from core.state.cells.readiness import NewWords, StatusWords, covers
 from core.state.supply.filtered import FilteredSupplies
 from core.state.supply.index_set import Pool
 from core.state.supply.supply import Supply
@@ -42,7 +41,7 @@ NOWHERE = (b"", np.empty(0, np.int64))
 class Partition:
     """All that the service knows of the samples of one name."""
 
-    def __init__(self, partition_id: str, created_at: float, revision: int, device: torch.device) -> None:
+    def __init__(self, partition_id: str, created_at: float, revision: int, new_words: NewWords) -> None:
         self.partition_id = partition_id
         self.created_at = created_at  # Unix seconds
         self.made_at = revision  # the revision of the change that made it
@@ -52,7 +51,7 @@ class Partition:
         self.is_sealed = False  # takes no more samples
         self.rows = Rows()  # which sample stands in which row
         self.groups = Groups(self.rows.capacity)  # which rows belong together
-        self.grid = Grid(device, self.rows.capacity)  # samples x fields
+        self.grid = Grid(new_words, self.rows.capacity)  # samples x fields
         self.custom_meta: Cells | None = None  # a JSON object per row, once a row has one
         self.tasks: dict[str, Task] = {}  # by name, from the first hand-out on
         self.supplies: dict[tuple[str, tuple[str, ...]], Supply] = {}  # by task and fields; derived

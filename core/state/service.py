@@ -6,8 +6,7 @@ in `core.snapshot.image`.
 
 from collections.abc import Callable
 
-import torch
-
+from .cells.readiness import NewWords
 from .clears import Clears
 from .deadlines import Deadlines
 from .kept_replies import KeptReplies
@@ -18,9 +17,9 @@ from .partition import Partition
 class ServiceState:
     """One object, owned by one thread."""
 
-    def __init__(self, clock: Callable[[], float], device: torch.device, replies: KeptReplies) -> None:
+    def __init__(self, clock: Callable[[], float], words: NewWords, replies: KeptReplies) -> None:
         self.clock = clock  # monotonic seconds, for deadlines
-        self.device = device  # where the words of readiness live
+        self.words = words  # makes the bit words of readiness
         self.partitions: dict[str, Partition] = {}  # by id, in the order they were made
         self.deleted: dict[str, int] = {}  # by id: the revision of its deletion; the oldest are forgotten
         self.leases = Leases()  # of all partitions, by number

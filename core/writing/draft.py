@@ -49,7 +49,7 @@ class Draft:
     def __init__(self, engine: Engine, partition_id: str, partition: Partition | None) -> None:
         self.engine = engine
         self.partition_id = partition_id
-        self.partition = partition or Partition(partition_id, 0.0, 0, engine.device)
+        self.partition = partition or Partition(partition_id, 0.0, 0, engine.device.words)
         self.events: list[AnyEvent] = []
         if partition is None:
             self.events.append(PartitionMade(partition_id, engine.wall()))

@@ -2,7 +2,11 @@
 
 import os
 
-from .simulated_npu import start
 from .world import DEVICE_VARIABLE
 
-NPU = start() if os.environ.get(DEVICE_VARIABLE) == "npu" else None
+if os.environ.get(DEVICE_VARIABLE) == "npu":
+    from .simulated_npu import start
+
+    NPU = start()
+else:
+    NPU = None

@@ -1,6 +1,6 @@
-"""The device is a setting: one that is not there is a clear error; `auto` measures; the engine's tests pass on an NPU.
+"""The device is a setting: one that is not there is a clear error; `auto` measures; the engine's tests pass on others.
 
-The NPU is simulated (simulated_npu.py) in a process of its own, which runs the same test files again.
+The others are torch's CPU and a simulated NPU (simulated_npu.py), each in a process that runs the same files again.
 """
 
 import os
@@ -10,18 +10,22 @@ import sys
 import pytest
 import torch
 
-from core.device import DeviceUnavailable, choose, measure_readiness
+from core.device import CPU, Device, DeviceUnavailable, choose, measure_readiness
+from core.state.cells.readiness import HostWords
+from core.state.cells.torch_words import TorchWords
 
 from ..conftest import ROOT
-from .world import DEVICE_VARIABLE
+from .world import DEVICE_VARIABLE, add, device_tested, new_engine, on_torch
 
 ENGINE_TESTS = (
+    "tests/core/test_words.py",
     "tests/core/test_readiness.py",
     "tests/core/test_schema.py",
     "tests/model/test_model.py::test_the_engine_is_the_model",
     "tests/contracts/test_samplers.py",
 )
-ON_NPU = os.environ.get(DEVICE_VARIABLE) == "npu"
+TESTED = os.environ.get(DEVICE_VARIABLE)
+ON_NPU = TESTED == "npu"
 
 
 def quiet(_: str) -> None:
@@ -29,7 +33,8 @@ def quiet(_: str) -> None:
 
 
 def test_cpu_is_cpu() -> None:
-    assert choose("cpu", quiet) == torch.device("cpu")
+    assert choose("cpu", quiet) is CPU
+    assert type(CPU.words(1)) is HostWords
 
 
 @pytest.mark.parametrize("name", ["", "CPU", "gpu", "npu:", "npu:x", "cuda:-1", "cpu:0", "auto:0", "npu:0 "])
@@ -47,7 +52,7 @@ def test_a_device_that_is_not_there_is_an_error_and_no_fallback(name: str) -> No
 
 @pytest.mark.skipif(ON_NPU or hasattr(torch, "npu"), reason="there is an NPU here: it would be found")
 def test_an_npu_without_torch_npu_is_an_error_that_names_it() -> None:
-    with pytest.raises(DeviceUnavailable, match="torch_npu cannot be loaded"):
+    with pytest.raises(DeviceUnavailable, match=r"cannot be loaded .*torch_npu"):
         choose("npu", quiet)
 
 
@@ -55,36 +60,58 @@ def test_auto_measures_says_what_it_saw_and_takes_the_fastest() -> None:
     lines: list[str] = []
     seen: list[str] = []
 
-    def measure(device: torch.device) -> float:
-        seen.append(device.type)
-        return {"cpu": 2.0, "npu": 1.0, "cuda": 3.0}[device.type]
+    def measure(device: Device) -> float:
+        seen.append(device.name)
+        return {"cpu": 2.0, "npu": 1.0, "cuda": 3.0}[device.name]
 
     chosen = choose("auto", lines.append, measure)
     assert seen[0] == "cpu"
-    assert chosen.type == ("npu" if "npu" in seen else "cpu")
-    assert any("readiness of 1,024 rows" in line and f"taking {chosen}" in line for line in lines)
+    assert ("npu" in seen) == hasattr(torch, "npu")
+    assert chosen.name == ("npu" if "npu" in seen else "cpu")
+    assert any("readiness of 1,024 rows" in line and f"taking {chosen.name}" in line for line in lines)
 
 
-def test_the_measure_is_seconds_of_the_readiness_check() -> None:
-    assert 0 < measure_readiness(torch.device("npu:0" if ON_NPU else "cpu"), rounds=3) < 1
+def test_where_torch_cannot_be_loaded_the_host_still_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("core.state.cells.torch_words")
+    monkeypatch.setitem(sys.modules, "core.state.cells.torch_words", None)
+    lines: list[str] = []
+    assert choose("cpu", lines.append) is CPU
+    assert lines == []
+    with pytest.raises(DeviceUnavailable, match=r"device 'cuda': its libraries cannot be loaded \(.+\); use cpu"):
+        choose("cuda:0", quiet)
+    assert choose("auto", lines.append) is CPU
+    assert [line.split(":")[0] for line in lines] == ["device 'cuda'", "device 'npu'", "device auto"]
 
 
-@pytest.mark.skipif(ON_NPU, reason="this is that process")
-def test_the_engine_tests_pass_on_a_simulated_npu() -> None:
+@pytest.mark.parametrize("device", [CPU, on_torch("cpu"), device_tested()], ids=["host", "torch", "tested"])
+def test_the_measure_is_seconds_of_the_readiness_check(device: Device) -> None:
+    assert 0 < measure_readiness(device, rounds=3) < 1
+
+
+@pytest.mark.skipif(TESTED is not None, reason="this is that process")
+@pytest.mark.parametrize("device", ["torch", "npu"])
+def test_the_engine_tests_pass_on_a_device_of_torch(device: str) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, *ENGINE_TESTS]
     done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, DEVICE_VARIABLE: "npu"}, capture_output=True, text=True, timeout=300
+        command, cwd=ROOT, env={**os.environ, DEVICE_VARIABLE: device}, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
     assert "passed" in done.stdout
 
 
-@pytest.mark.skipif(not ON_NPU, reason="only in the process with the simulated NPU")
-def test_the_engine_keeps_its_bit_words_on_the_npu() -> None:
-    from .world import new_engine
-
+@pytest.mark.skipif(TESTED is None, reason="only in a process with a device of torch")
+def test_the_engine_keeps_its_bit_words_there() -> None:
     engine = new_engine()
-    assert engine.device.type == "npu"
-    assert choose("npu:0", quiet) == engine.device
+    add(engine, "p", 1)
+    words = engine.partitions["p"].status
+    assert isinstance(words, TorchWords)
+    assert words.device.type == ("npu" if ON_NPU else "cpu")
+
+
+@pytest.mark.skipif(not ON_NPU, reason="only in the process with the simulated NPU")
+def test_an_npu_that_is_there_is_chosen_by_name() -> None:
+    chosen = choose("npu:0", quiet)
+    assert chosen.name == "npu:0"
+    assert type(chosen.words(1)) is TorchWords
     with pytest.raises(DeviceUnavailable, match="torch sees 1 npu"):
         choose("npu:1", quiet)

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from core.arrays import Ints
@@ -16,9 +15,9 @@ from core.operations.clears import abort_clear, commit_clear, plan_clear
 from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import sampler
-from core.state.cells.readiness import StatusWords
+from core.state.cells.torch_words import TorchWords
 
-from .world import add, look, new_engine, write
+from .world import add, look, new_engine, on_torch, write
 
 FIELDS = ("a", "b", "c", "d", "e")
 
@@ -35,14 +34,9 @@ class Counter(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@pytest.fixture(autouse=True)
-def torch_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bit words as on an accelerator: on the CPU they are reached through numpy, past torch's dispatcher."""
-    monkeypatch.setattr("core.state.cells.grid.status_words", StatusWords)
-
-
 def ready(rows: int) -> Engine:
-    engine = new_engine(torch.device("cpu"))
+    """On torch's CPU, as on an accelerator: the host's words never reach torch's dispatcher."""
+    engine = new_engine(on_torch("cpu"))
     write(engine, "p", add(engine, "p", rows), FIELDS)
     return engine
 
@@ -112,9 +106,9 @@ def test_a_loop_over_rows_would_be_noticed() -> None:
 
 def test_a_claim_touches_its_batch_and_not_its_partition(monkeypatch: pytest.MonkeyPatch) -> None:
     touched: list[int] = []
-    gather = StatusWords.gather
+    gather = TorchWords.gather
 
-    def counted(self: StatusWords, rows: slice | Ints) -> Ints:
+    def counted(self: TorchWords, rows: slice | Ints) -> Ints:
         touched.append(rows.stop - rows.start if isinstance(rows, slice) else len(rows))
         return gather(self, rows)
 
@@ -125,7 +119,7 @@ def test_a_claim_touches_its_batch_and_not_its_partition(monkeypatch: pytest.Mon
             write(engine, "p", add(engine, "p", 50_000), FIELDS)
         take(engine, 64)
         with monkeypatch.context() as patched:
-            patched.setattr(StatusWords, "gather", counted)
+            patched.setattr(TorchWords, "gather", counted)
             touched.clear()
             take(engine, 64)
         sums.append(sum(touched))

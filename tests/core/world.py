@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
-import torch
 
 from core.apply import apply
+from core.device import CPU, Device
 from core.engine import Engine
 from core.events import Change
 from core.operations.produce import RowWrite, Written, insert, produce
@@ -55,13 +55,24 @@ TENSOR = Schema("int64", [4])
 OBJECT = Schema(kind="object")
 
 
-DEVICE_VARIABLE = "TEST_DEVICE"
+DEVICE_VARIABLE = "TEST_DEVICE"  # `torch`: torch's CPU, `npu`: the simulated one
 
 
-def new_engine(device: torch.device | None = None, max_cell_bytes: int = 65_536) -> Engine:
-    if device is None:
-        device = torch.device("npu:0" if os.environ.get(DEVICE_VARIABLE) == "npu" else "cpu")
-    return Engine(Clock(), lambda: 1_000_000.0, device, max_cell_bytes)
+def on_torch(name: str) -> Device:
+    """A device of torch by torch's own name, its CPU too, which no setting chooses. torch is imported here."""
+    from core.state.cells import torch_words
+
+    return Device(f"torch {name}", torch_words.on(name))
+
+
+def device_tested() -> Device:
+    """The one that this process tests: the host, or what its environment says."""
+    name = os.environ.get(DEVICE_VARIABLE)
+    return CPU if name is None else on_torch({"torch": "cpu", "npu": "npu:0"}[name])
+
+
+def new_engine(device: Device | None = None, max_cell_bytes: int = 65_536) -> Engine:
+    return Engine(Clock(), lambda: 1_000_000.0, device or device_tested(), max_cell_bytes)
 
 
 @dataclass
@@ -79,9 +90,9 @@ class Book:
         engine.changed.clear()
         return bool(changes)
 
-    def replayed(self, device: torch.device | None = None) -> Engine:
+    def replayed(self) -> Engine:
         """An engine after a restart."""
-        engine = new_engine(device)
+        engine = new_engine()
         for payload in self.payloads:
             for change in msgspec.msgpack.decode(payload, type=list[Change]):
                 apply(engine, change)

@@ -16,7 +16,8 @@ import core.apply.partitions
 import core.state.clears
 import core.state.leases
 import core.state.partition
-from tests.core.world import new_engine
+from core.device import CPU
+from tests.core.world import device_tested
 from tests.model.model import MAX_DELETED
 from tests.model.plain import REMEMBERED
 from tests.model.rules_checkpoints import Restoring
@@ -27,7 +28,7 @@ from tests.model.rules_production import Producing
 from tests.model.service import Direct, OverHttp
 
 LONG = os.environ.get("TEST_LONG") == "1"
-ON_CPU = new_engine().device.type == "cpu"
+ON_CPU = device_tested() is CPU
 
 
 class EngineAgainstModel(Producing, Clearing, Claiming, Leasing, Restoring):

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import torch
 
 from core.arrays import Ints, grown
 from core.events import Declared, Produced
@@ -11,7 +10,7 @@ from core.events import Declared, Produced
 from .fields import Field
 from .forms import FieldForm, Memo, from_bytes
 from .plans import Plan, plan
-from .readiness import WORD, bit_column, count_bits, mask_of, status_words
+from .readiness import WORD, NewWords, bit_column, count_bits, mask_of
 from .revoked import RevokedCells
 from .shapes import Sizes, SizeTable
 
@@ -27,10 +26,10 @@ class Grid:
 
     __slots__ = ("_free_bits", "_plans", "capacity", "fields", "hidden", "produced", "revoked", "sizes", "status")
 
-    def __init__(self, device: torch.device, capacity: int) -> None:
+    def __init__(self, new_words: NewWords, capacity: int) -> None:
         self.capacity = capacity
         self.fields: dict[str, Field] = {}
-        self.status = status_words(device, capacity)
+        self.status = new_words(capacity)
         self.sizes = SizeTable(capacity)
         self.produced: Ints = np.zeros(WORD, np.int64)
         self.hidden: Ints = np.zeros(WORD, np.int64)
@@ -173,7 +172,7 @@ class Grid:
         """The cells of these fields are not ready any more; the rows still have them."""
         before = self.status.gather(rows)
         cells = before & self.mask(fields)
-        self.revoked.begin(self.status.device, self.capacity, self.status.width * WORD)
+        self.revoked.begin(self.status)
         self.revoked.add(rows, cells, revision)
         self.status.write(rows, before & ~cells)
         self.produced -= count_bits(cells)

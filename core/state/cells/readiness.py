@@ -1,13 +1,13 @@
 """Production status as bit words: bit f % 64 of word f // 64 of a row says whether field f is produced for it.
 
 Row 0 is the *absent row*: nobody's, all zero. Whatever is not held is looked up there, so that no lookup needs a mask.
-All tensor work of the service is here; the number of operations never depends on the number of rows.
+The number of operations never depends on the number of rows. Words on a tensor device are in torch_words.py.
 """
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 
 import numpy as np
-import torch
 
 from core.arrays import Bits, Flags, Ints
 
@@ -22,79 +22,81 @@ def mask_of(bits: Iterable[int], words: int) -> Ints:
     return np.array(out, np.uint64).view(np.int64)
 
 
-class StatusWords:
-    """int64 [rows, words] on a tensor device; `width` is words per row. Subclasses differ in how they reach it."""
+class StatusWords(ABC):
+    """int64 [capacity, width] on one device. Rows, masks and answers are numpy arrays, wherever the words are."""
 
-    __slots__ = ("device", "width", "words")
+    __slots__ = ("capacity", "width")
+    capacity: int
+    width: int
 
-    def __init__(self, device: torch.device, rows: int) -> None:
-        self.device = device
-        self._set(torch.zeros((rows, 1), dtype=torch.int64, device=device))
+    @abstractmethod
+    def like(self, rows: int) -> "StatusWords":
+        """Others on the same device, all zero."""
 
-    def _set(self, words: torch.Tensor) -> None:
-        self.words, self.width = words, words.shape[1]
-
+    @abstractmethod
     def restore(self, words: Ints) -> None:
-        """These words, int64 [rows, words], in place of what is there."""
-        self._set(torch.from_numpy(words).to(self.device))
+        """These words, int64 [rows, words], in place of what is there; nobody else may write to them."""
 
     def reserve(self, rows: int, fields: int) -> None:
         """Room for this many rows and fields; what is there stays."""
         width = max(self.width, -(-fields // WORD))
-        if rows == len(self.words) and width == self.width:
-            return
-        old = self.words
-        words = torch.zeros((rows, width), dtype=torch.int64, device=self.device)
-        kept = min(rows, len(old))
-        words[:kept, : old.shape[1]] = old[:kept]
-        self._set(words)
+        if (rows, width) != (self.capacity, self.width):
+            self._move(slice(rows), rows, width)
 
     def keep(self, rows: Ints, capacity: int) -> None:
         """Only these rows remain, in this order."""
-        words = torch.zeros((capacity, self.width), dtype=torch.int64, device=self.device)
-        words[: len(rows)] = self.words.index_select(0, torch.from_numpy(rows).to(self.device))
-        self._set(words)
+        self._move(rows, capacity, self.width)
 
+    @abstractmethod
+    def _move(self, kept: slice | Ints, capacity: int, width: int) -> None:
+        """These rows first, in new words of this size; the rest is zero."""
+
+    @abstractmethod
     def gather(self, rows: slice | Ints) -> Ints:
         """The words of these rows: int64 [len(rows), words], on the host, to be read before anything is written."""
-        found = self.words[rows] if isinstance(rows, slice) else self._gather(rows)
-        return np.asarray(found.cpu().numpy())
 
+    @abstractmethod
     def complete(self, rows: Ints, mask: Ints) -> Bits:
         """uint8 [rows]: 1 where every bit of `mask` is set. One gather, one AND, one compare."""
-        wanted = torch.from_numpy(mask).to(self.device)
-        return ((self._gather(rows) & wanted) == wanted).all(1).cpu().numpy().view(np.uint8)
 
+    @abstractmethod
     def write(self, rows: Ints, words: Ints) -> None:
         """Replace the words of these rows (each named once)."""
-        self.words.index_copy_(0, torch.from_numpy(rows).to(self.device), torch.from_numpy(words).to(self.device))
 
-    def _gather(self, rows: Ints) -> torch.Tensor:
-        return self.words.index_select(0, torch.from_numpy(rows).to(self.device))
+
+NewWords = Callable[[int], StatusWords]
+"""Makes words of so many rows, all zero, on one device."""
 
 
 class HostWords(StatusWords):
-    """On the CPU: the same memory through numpy, whose calls on few rows cost a third of torch's (decision 0007)."""
+    """In the host's memory, through numpy: on few rows a call costs a third of torch's (decision 0007)."""
 
-    __slots__ = ("_view",)
+    __slots__ = ("_words",)
 
-    def _set(self, words: torch.Tensor) -> None:
-        super()._set(words)
-        self._view: Ints = words.numpy()
+    def __init__(self, rows: int) -> None:
+        self.restore(np.zeros((rows, 1), np.int64))
+
+    def like(self, rows: int) -> "HostWords":
+        return HostWords(rows)
+
+    def restore(self, words: Ints) -> None:
+        self._words = words
+        self.capacity, self.width = words.shape
+
+    def _move(self, kept: slice | Ints, capacity: int, width: int) -> None:
+        found = self._words[kept]
+        words = np.zeros((capacity, width), np.int64)
+        words[: len(found), : self.width] = found
+        self.restore(words)
 
     def gather(self, rows: slice | Ints) -> Ints:
-        return self._view[rows]
+        return self._words[rows]
 
     def complete(self, rows: Ints, mask: Ints) -> Bits:
-        return covers(self._view[rows], mask).view(np.uint8)
+        return covers(self._words[rows], mask).view(np.uint8)
 
     def write(self, rows: Ints, words: Ints) -> None:
-        self._view[rows] = words
-
-
-def status_words(device: torch.device, rows: int) -> StatusWords:
-    """Bit words of `rows` rows on `device`."""
-    return HostWords(device, rows) if device.type == "cpu" else StatusWords(device, rows)
+        self._words[rows] = words
 
 
 def covers(words: Ints, mask: Ints) -> Flags:

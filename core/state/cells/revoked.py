@@ -4,11 +4,10 @@ It holds no words until a partition's first revoke; most never have one.
 """
 
 import numpy as np
-import torch
 
 from core.arrays import Flags, Ints, grown
 
-from .readiness import WORD, StatusWords, count_bits, status_words
+from .readiness import WORD, StatusWords, count_bits
 
 
 class RevokedCells:
@@ -24,11 +23,11 @@ class RevokedCells:
         self.count: Ints = np.zeros(WORD, np.int64)
         self.at: Ints = np.zeros(0, np.int64)
 
-    def begin(self, device: torch.device, rows: int, fields: int) -> None:
-        """From here on there may be some."""
+    def begin(self, ready: StatusWords) -> None:
+        """From here on there may be some, in words as many as these and on the same device."""
         if self.words is None:
-            self.words = status_words(device, rows)
-            self.reserve(rows, fields)
+            self.words = ready.like(ready.capacity)
+            self.reserve(ready.capacity, ready.width * WORD)
 
     def joined(self, rows: Ints, ready: Ints) -> Ints:
         """int64 [rows, words]: the ready cells (given) and the revoked ones; `ready` itself if none can be."""
