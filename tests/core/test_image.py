@@ -33,6 +33,7 @@ NOT_STATE = {
     "wall",
     "token",
     "device",
+    "words",
     "cells",
     "forms",
     "log",

@@ -29,7 +29,7 @@ def test_every_name_is_found() -> None:
 
 
 def test_every_blocking_reason_is_explained() -> None:
-    sources = [*(ROOT / "core").glob("*.py"), *(ROOT / "core" / "samplers").glob("*.py")]
+    sources = [*(ROOT / "core").rglob("*.py"), *(ROOT / "core" / "samplers").glob("*.py")]
     code = "\n".join(path.read_text() for path in sources)
     reasons = set(re.findall(r'Blocking\("([a-z-]+)"', code)) | set(re.findall(r'\("(group-[a-z]+)"', code))
     assert len(reasons) >= 6
