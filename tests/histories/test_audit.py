@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.apply.change import EVENTS
 from core.apply.hand_out import allot, settle
 from core.arrays import pack
-from core.engine import _APPLY, Engine
+from core.engine import Engine
 from core.errors import Refused
 from core.events import (
     Allotted,
@@ -45,6 +46,7 @@ from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import Sampler, sampler
 from core.state.partition import Partition
+from core.state.service import ServiceState
 from core.state.tasks import Task
 from tests.core.world import Clock, add, new_engine, write
 from tests.histories.audit import Audit
@@ -180,14 +182,15 @@ def forgets_leases(monkeypatch: pytest.MonkeyPatch) -> None:
 def offers_accepted_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Accepted rows go back to those that can be had."""
 
-    def wrong(partition: Partition, event: Settled) -> Any:
-        lease = settle(partition, event)
+    def wrong(state: ServiceState, event: Settled) -> None:
+        partition = state.partitions[event.partition]
+        lease = partition.leases[event.number]
+        settle(state, event)
         rows = partition.rows.locate(np.frombuffer(event.accepted, "<i8"))
         for supply in partition.supplies_of(lease.task):
             supply.add(rows)
-        return lease
 
-    monkeypatch.setitem(_APPLY, Settled, wrong)
+    monkeypatch.setattr("core.apply.change.EVENTS", {**EVENTS, Settled: wrong})
 
 
 def expires_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,12 +227,12 @@ def offers_what_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
 def forgets_to_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of shares that nobody fetched stay on offer."""
 
-    def wrong(partition: Partition, event: Allotted) -> None:
+    def wrong(state: ServiceState, event: Allotted) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(Partition, "supplies_of", lambda self, name: iter(()))
-            allot(partition, event)
+            allot(state, event)
 
-    monkeypatch.setitem(_APPLY, Allotted, wrong)
+    monkeypatch.setattr("core.apply.change.EVENTS", {**EVENTS, Allotted: wrong})
 
 
 @pytest.mark.parametrize(
