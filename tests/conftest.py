@@ -6,8 +6,6 @@ import re
 import select
 import signal
 import ssl
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -41,31 +39,29 @@ def nursery() -> Nursery:
     return found
 
 
+def started(*arguments: str, cwd: Path = ROOT, env: dict[str, str] | None = None) -> Forked:
+    """`python -m app` with these arguments, from the nursery."""
+    return nursery().start(list(arguments), str(cwd), {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})})
+
+
+def refused_start(*arguments: str, env: dict[str, str] | None = None) -> tuple[int, list[str]]:
+    """The exit status of a start that ends by itself, and the lines that it wrote of why."""
+    process = started("--port", "0", *arguments, env=env)
+    _, said = process.communicate(timeout=DEADLINE_S)
+    return process.wait(), said.splitlines()
+
+
 class ServerProcess:
-    """A `python -m app` of our own. `url` once it is up; `stop` and `kill` end it.
+    """A `python -m app` of our own. `url` once it is up; `stop` and `kill` end it."""
 
-    `anew`: with imports of its own, for what must be there before them.
-    """
-
-    def __init__(
-        self, *arguments: str, cwd: Path = ROOT, env: dict[str, str] | None = None, port: int = 0, anew: bool = False
-    ) -> None:
+    def __init__(self, *arguments: str, cwd: Path = ROOT, env: dict[str, str] | None = None, port: int = 0) -> None:
         if "memory:" in arguments and "--checkpoints" not in arguments:
             arguments += ("--checkpoints", tempfile.mkdtemp())
-        command = [sys.executable, "-m", "app", "--port", str(port), *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
-        self.process: Forked | subprocess.Popen[str]
-        if anew:
-            self.process = subprocess.Popen(
-                command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            )
-        else:
-            self.process = nursery().start(command[3:], str(cwd), environment)
+        self.process = started("--port", str(port), *arguments, cwd=cwd, env=env)
         self.url = self._announced()
         self._until_ready()
 
     def _announced(self) -> str:
-        assert self.process.stdout is not None
         ready, _, _ = select.select([self.process.stdout], [], [], DEADLINE_S)
         line = self.process.stdout.readline() if ready else ""
         match = re.search(r"http://\S+", line)
@@ -104,9 +100,8 @@ class ServerProcess:
         try:
             return self.process.wait(DEADLINE_S)
         finally:
-            for stream in (self.process.stdout, self.process.stderr):
-                if stream is not None:
-                    stream.close()
+            self.process.stdout.close()
+            self.process.stderr.close()
 
 
 @pytest.fixture(scope="session")

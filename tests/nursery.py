@@ -53,12 +53,15 @@ class Forked:
         return self.returncode
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
-        """All that it said, once it has ended."""
-        with ThreadPoolExecutor(2) as pool:
-            out, err = pool.map(lambda stream: stream.read(), (self.stdout, self.stderr))
-        self.wait(timeout)
-        self.stdout.close()
-        self.stderr.close()
+        """All that it said, once it has ended. One that does not end is killed. Raises TimeoutExpired."""
+        with self.stdout, self.stderr, ThreadPoolExecutor(2) as pool:
+            said = [pool.submit(stream.read) for stream in (self.stdout, self.stderr)]
+            try:
+                self.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+            out, err = (each.result() for each in said)
         return out, err
 
     def send_signal(self, number: int) -> None:

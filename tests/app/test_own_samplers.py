@@ -1,15 +1,12 @@
 """The operator's own samplers: named at start, never by a caller, held to the contract at every use."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 
 from core.samplers.own import flaw
 
-from ..conftest import ROOT, ServerProcess
+from ..conftest import ServerProcess, refused_start
 from .service import Api, refused
 from .strange_samplers import Every
 
@@ -95,11 +92,8 @@ def test_one_that_breaks_while_its_caller_waits_is_an_error_for_its_caller_alone
     ],
 )
 def test_a_bad_one_stops_the_start_with_one_line_and_status_2(said: str, words: list[str]) -> None:
-    command = [sys.executable, "-m", "app", "--journal", "memory:", "--port", "0", "--sampler", said]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+    status, (line,) = refused_start("--journal", "memory:", "--sampler", said)
+    assert status == 2
     assert [word for word in words if word not in line] == []
 
 

@@ -27,7 +27,7 @@ def journal(folder: Path) -> tuple[str, str]:
 def failing(folder: Path, *arguments: str, **more: str) -> ServerProcess:
     """A server with its journal in `folder`, whose disk fails once `told`."""
     env = {"PYTHONPATH": f"{FAILING}:{ROOT}", "TEST_FAULT": str(folder / "fault"), **more}
-    return ServerProcess(*journal(folder), *arguments, env=env, anew=True)
+    return ServerProcess(*journal(folder), *arguments, env=env)
 
 
 @contextmanager
