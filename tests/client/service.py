@@ -107,6 +107,7 @@ class Loopback(ThreadingHTTPServer):
     """Answers every GET with a partition and notes the client's port, so that connections can be told apart."""
 
     daemon_threads = True
+    request_queue_size = 128  # with the 5 of the base class, many who connect at once wait for seconds
 
     def __init__(self) -> None:
         self.ports: list[int] = []

@@ -1,6 +1,7 @@
 """The device is a setting: one that is not there is a clear error; `auto` measures; the engine's tests pass on others.
 
 The others are torch's CPU and a simulated NPU (simulated_npu.py), each in a process that runs the same files again.
+TEST_LONG=1: with the suites of all samplers, not of two.
 """
 
 import os
@@ -17,12 +18,14 @@ from core.state.cells.torch_words import TorchWords
 from ..conftest import ROOT
 from .world import DEVICE_VARIABLE, add, device_tested, new_engine, on_torch
 
+LONG = os.environ.get("TEST_LONG") == "1"
+SAMPLERS = "tests/contracts/test_samplers.py"
 ENGINE_TESTS = (
     "tests/core/test_words.py",
     "tests/core/test_readiness.py",
     "tests/core/test_schema.py",
     "tests/model/test_model.py::test_the_engine_is_the_model",
-    "tests/contracts/test_samplers.py",
+    *([SAMPLERS] if LONG else [f"{SAMPLERS}::TestGrpoGroup", f"{SAMPLERS}::TestRankAware"]),
 )
 TESTED = os.environ.get(DEVICE_VARIABLE)
 ON_NPU = TESTED == "npu"
@@ -92,9 +95,8 @@ def test_the_measure_is_seconds_of_the_readiness_check(device: Device) -> None:
 @pytest.mark.parametrize("device", ["torch", "npu"])
 def test_the_engine_tests_pass_on_a_device_of_torch(device: str) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, *ENGINE_TESTS]
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, DEVICE_VARIABLE: device}, capture_output=True, text=True, timeout=300
-    )
+    environment = {**os.environ, DEVICE_VARIABLE: device, "TEST_LONG": "0"}  # all suites, and each as long as ever
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
     assert "passed" in done.stdout
 

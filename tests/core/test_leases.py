@@ -286,17 +286,20 @@ def test_a_dead_worker_lets_go_of_all_at_once() -> None:
     assert account(engine) == (0, 1, 0)
 
 
-def test_the_last_closed_claims_are_remembered_and_older_ones_not() -> None:
-    engine = ready(REMEMBERED + 1)
+def test_the_last_closed_claims_are_remembered_and_older_ones_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert REMEMBERED == 10_000
+    fewer = 100
+    monkeypatch.setattr("core.state.leases.REMEMBERED", fewer)
+    engine = ready(fewer + 1)
     first = lease(engine)
     ack(engine, *accept(first))
-    for _ in range(REMEMBERED - 1):
+    for _ in range(fewer - 1):
         ack(engine, *accept(lease(engine)))
     assert ack(engine, *accept(first)).accepted == 1
     ack(engine, *accept(lease(engine)))
     with pytest.raises(ClaimNotFound):
         ack(engine, *accept(first))
-    assert len(engine.leases.closed) == REMEMBERED
+    assert len(engine.leases.closed) == fewer
 
 
 def test_the_account_adds_up_whatever_happens() -> None:
