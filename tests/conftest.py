@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from tests.nursery import Forked, Nursery
+from tests.timing import Timing, budget, turn
 
 ROOT = Path(__file__).parent.parent
 STORAGE = ("tests/demo/", "tests/crash/test_kill_in_demo.py")
@@ -23,12 +24,22 @@ NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # or each client reads the sys
 DEADLINE_S = 120  # an upper bound for a busy machine; nothing waits for it to pass
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # xdist's workers report to the process that counts
+        config.pluginmanager.register(Timing(budget(config)))
+
+
+def group(item: pytest.Item) -> str:
+    """Side by side go files, not tests of one file, which share servers; and no two with a storage cluster."""
+    path = str(item.path.relative_to(ROOT))
+    return "storage" if path.startswith(STORAGE) else path
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Side by side go files, not tests of one file, which share servers; and no two with a storage cluster."""
+    items.sort(key=lambda item: turn(group(item)))
     for item in items:
-        path = str(item.path.relative_to(ROOT))
-        item.add_marker(pytest.mark.xdist_group("storage" if path.startswith(STORAGE) else path))
+        item.add_marker(pytest.mark.xdist_group(group(item)))
 
 
 @cache
