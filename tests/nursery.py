@@ -127,8 +127,9 @@ def _become(order: bytes, fds: list[int]) -> NoReturn:
 
 
 def _serve(orders: socket.socket) -> None:
-    import app.process  # noqa: F401  (once, for all of them)
+    import app.process  # once, for all of them
 
+    app.memory.freeze()  # or each of them looks through all of it for what is garbage
     children: dict[int, tuple[int, int]] = {}  # by pidfd: pid, and where to tell of its end
     while True:
         for fd in select.select([orders, *children], [], [])[0]:
