@@ -90,6 +90,7 @@ class ServerProcess:
             while not self._is_ready(client):
                 if time.monotonic() > deadline or self.process.poll() is not None:
                     raise self._failed("the server did not become ready")
+                time.sleep(0.002)  # polls a real process, which needs the processor more than we do
 
     def _is_ready(self, client: httpx.Client) -> bool:
         try:
