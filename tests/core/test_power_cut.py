@@ -46,14 +46,14 @@ def door(application: Application) -> Door:
     return request
 
 
-async def started(executor: Executor, broken: asyncio.Event) -> None:
-    """The journal is replayed. Raises Lost."""
+async def started(executor: Executor, broken: asyncio.Event, power: UncertainDisk) -> None:
+    """The journal is replayed. Raises Lost; Unanswered where the power goes meanwhile."""
     replayed = threading.Event()
     executor._thread.inbox.put(replayed.set)
     executor.start()
     while not await asyncio.to_thread(replayed.wait, 0.01):
         if broken.is_set():
-            raise Lost(executor.reading.reason)
+            raise Unanswered if power.is_off else Lost(executor.reading.reason)
 
 
 async def made_here(command: tuple[str, ...]) -> str | None:
@@ -86,7 +86,7 @@ class Lives:
         journal = FileJournal(self.folder, segment_bytes=SEGMENT_BYTES, log=lambda message: None)
         try:
             journal.open()
-            await self._serve(journal, is_last)
+            await self._serve(journal, power, is_last)
         except JournalUnavailable:  # it went while the journal was opened
             assert power.is_off
         except JournalError as error:
@@ -96,7 +96,7 @@ class Lives:
         power.close()
         self.folder = self.folder if is_last else image
 
-    async def _serve(self, journal: FileJournal, is_last: bool) -> None:
+    async def _serve(self, journal: FileJournal, power: UncertainDisk, is_last: bool) -> None:
         broken = asyncio.Event()
         executor = Executor(
             Engine(time.monotonic, time.time), journal, lambda reason: broken.set(), lambda until: maker.begin(until)
@@ -105,8 +105,8 @@ class Lives:
         self.application = self.application or Application(executor)
         self.application.serve(executor)
         try:
-            await started(executor, broken)
             with suppress(Unanswered):
+                await started(executor, broken, power)
                 await self.account.settle(door(self.application))
                 await self.account.call_together(door(self.application), 10 if is_last else MOST)
         finally:
