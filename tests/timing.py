@@ -13,20 +13,20 @@ import pytest
 # The longest first: a long one that begins last leaves the other workers idle. A run prints what belongs here.
 LONGEST = (
     "storage",
-    "tests/crash/test_resume.py",
-    "tests/crash/test_failpoints.py",
-    "tests/bench/test_smoke.py",
     "tests/core/test_devices.py",
-    "tests/model/test_model.py",
-    "tests/docs/test_code_blocks.py",
-    "tests/faults/test_read_only.py",
+    "tests/bench/test_smoke.py",
     "tests/contracts/test_samplers.py",
+    "tests/model/test_model.py",
+    "tests/crash/test_failpoints.py",
+    "tests/docs/test_code_blocks.py",
     "tests/app/test_life.py",
-    "tests/crash/test_kill_before_reply.py",
-    "tests/app/test_compaction.py",
-    "tests/crash/test_checkpoints.py",
     "tests/app/test_schemathesis.py",
+    "tests/faults/test_damage.py",
+    "tests/app/test_docs_page.py",
+    "tests/crash/test_checkpoints.py",
+    "tests/app/test_compaction.py",
     "tests/faults/test_large_bodies.py",
+    "tests/crash/test_resume.py",
 )
 MOST_SHOWN = 10
 BUDGET_S = 480  # twice what a whole run may take on two idle cores
