@@ -49,7 +49,7 @@ def checked(name: str, loc: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CheckpointRequest:
     """What a checkpoint is to be: its name, who asked (a key or nobody's), and when, RFC 3339."""
 
     name: str
@@ -97,7 +97,7 @@ class Checkpoints:
             raise CheckpointExists(f"there is a checkpoint {name!r}, and it stays as it is: choose another name")
         return note if is_there else None
 
-    def save(self, order: Order, last: EntryId, revision: int, image: bytes) -> None:
+    def save(self, order: CheckpointRequest, last: EntryId, revision: int, image: bytes) -> None:
         """Raises as `made_by`, and JournalUnavailable where the disk fails, or has no room for it."""
         name, data = order.name, encode_snapshot_header(NO_JOURNAL, last, image) + image
         note = Note(

@@ -17,7 +17,7 @@ from core.journal.errors import JournalError
 from core.runtime.replay import replay
 from core.snapshot.image import image
 
-from .checkpoints import Checkpoints, Order
+from .checkpoints import CheckpointRequest, Checkpoints
 
 URGENT, LEAST_URGENT = 5, 19  # somebody waits for a checkpoint
 
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
         last, revision, saved = compact(Path(folder), EntryId(term, seq))
         if checkpoint:
             path, floor_bytes, name, created_at, *key = checkpoint
-            order = Order(name, key[0] if key else None, created_at)
+            order = CheckpointRequest(name, key[0] if key else None, created_at)
             Checkpoints(Path(path), int(floor_bytes)).save(order, last, revision, saved)
     except (JournalError, Refused) as error:
         sys.stderr.write(f"{error}\n")

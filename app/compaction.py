@@ -10,7 +10,7 @@ from subprocess import PIPE, Popen
 from core.errors import JournalUnavailable
 from core.journal import BEFORE_FIRST, EntryId
 
-from .checkpoints import Checkpoints, Order
+from .checkpoints import CheckpointRequest, Checkpoints
 
 ROOT = Path(__file__).resolve().parent.parent
 _log = logging.getLogger("batchmeta")
@@ -32,7 +32,7 @@ class Compaction:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def checkpoint(self, until: EntryId, into: Checkpoints, order: Order) -> None:
+    async def checkpoint(self, until: EntryId, into: Checkpoints, order: CheckpointRequest) -> None:
         """Make a checkpoint of the state after this closed entry. Raises JournalUnavailable."""
         key = () if order.key is None else (order.key,)
         async with self._turn:

@@ -38,13 +38,13 @@ def names(request_id: str, executor: Executor) -> list[tuple[bytes, bytes]]:
 class Reply:
     """Status and body bytes, made in the engine's thread; a GET's with an `etag` may be cached and revalidated.
 
-    `keep`: the same key gets it again; `replayed`: this is such a one.
+    `is_kept`: the same key gets it again; `replayed`: this is such a one.
     """
 
     status: int
     body: bytes
     etag: str | None = None
-    keep: bool = True
+    is_kept: bool = True
     replayed: bool = False
 
     async def send(self, call: "Incoming") -> None:
@@ -169,7 +169,7 @@ class Incoming:
         """
         if self._keyed is None and self.epoch is None:
             return None
-        found = await self._submit(lambda _: None, lambda _: Reply(204, b"", keep=False))
+        found = await self._submit(lambda _: None, lambda _: Reply(204, b"", is_kept=False))
         return found if found.replayed else None
 
     async def keeping(self, reply: Reply) -> Reply:

@@ -9,7 +9,7 @@ from core.journal.contract import BEFORE_FIRST
 from core.operations import checkpoints as operations
 from core.runtime.executor import Executor
 
-from .checkpoints import Checkpoints, Note, Order
+from .checkpoints import CheckpointRequest, Checkpoints, Note
 from .compaction import Compaction
 from .render import rfc3339
 
@@ -33,11 +33,11 @@ class Saving:
         self._ordered[name] = key
         try:
             made = await asyncio.to_thread(self.kept.made_by, name, key)
-            return made or await self._make(Order(name, key, rfc3339(time.time())))
+            return made or await self._make(CheckpointRequest(name, key, rfc3339(time.time())))
         finally:
             del self._ordered[name]
 
-    async def _make(self, order: Order) -> Note:
+    async def _make(self, order: CheckpointRequest) -> Note:
         await self.executor.submit(operations.begin_history, lambda _: None)
         if self.compaction is None:
             revision, image = await self.executor.submit(operations.image_of, lambda found: found)

@@ -14,8 +14,8 @@ from .apply import apply
 from .device import CPU, Device
 from .errors import JournalUnavailable, PartitionCleared, PartitionNotFound
 from .events import AnyEvent, Change, Kept
-from .state.cells.forms import Memo, Said
 from .state.cells.json_cells import CellChecker
+from .state.cells.signatures import Memo, SignatureKey
 from .state.kept_replies import KeptReplies
 from .state.partition import Partition
 from .state.service import ServiceState
@@ -38,7 +38,7 @@ class Engine(ServiceState):
         self.wall = wall  # Unix seconds, for created_at
         self.token = token  # a new secret, by which a lease is proven
         self.cells = CellChecker(max_cell_bytes)  # checks cells on their way in
-        self.forms: Memo[Said, bytes] = Memo()  # forms of writes by what was said
+        self.signatures: Memo[SignatureKey, bytes] = Memo()  # of writes, by what was said
         self.log: list[Change] = []  # changes that are not in the journal yet
         self.applying = False  # a change is applied in part
         self.has_room = True  # the journal takes changes; set by the executor
@@ -76,7 +76,7 @@ class Engine(ServiceState):
         self.log.append(change)
         return change.revision
 
-    def keep(self, reply: Kept, since: int) -> None:
+    def keep_reply(self, reply: Kept, since: int) -> None:
         """The reply to the call that began at revision `since`: in one change with its events, if it had any."""
         if self.revision == since:
             self._require_room()

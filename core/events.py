@@ -69,13 +69,13 @@ class Grouped(Event, frozen=True):
 
 
 class Produced(Event, frozen=True):
-    """`form` says which fields (core.state.cells.forms); `sizes` int32 [rows or 1, tensor sizes in that order].
+    """`signature` says which fields (core.state.cells.signatures); `sizes` int32 [rows or 1, its tensors' sizes].
 
     `backend`: per field a cell for all rows, or one each.
     """
 
     indexes: bytes
-    form: bytes
+    signature: bytes
     sizes: bytes
     backend: list[bytes | list[bytes]]
 
@@ -197,7 +197,7 @@ class Expired(Event, frozen=True):
     indexes: bytes
 
 
-class Terms(Struct, array_like=True, frozen=True):
+class ShareTerms(Struct, array_like=True, frozen=True):
     """What every claim under a key of sampler memory must say alike; `sampler`: its other arguments, as JSON."""
 
     fields: tuple[str, ...]
@@ -211,7 +211,7 @@ class Allotted(Event, frozen=True):
 
     task: str
     key: str
-    terms: Terms
+    terms: ShareTerms
     shares: list[bytes]
 
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from batchmeta.wire import replies
-from core.operations.leases import Acked, Dead, Seen
+from core.operations.leases import Acked, Dead, SeenClaim
 from core.state.partition import Partition
 
 from ..incoming import Reply
@@ -20,12 +20,12 @@ def acked(result: Acked) -> Reply:
     )  # fmt: skip
 
 
-def extended(found: Seen) -> Reply:
+def extended(found: SeenClaim) -> Reply:
     """Until when."""
     return reply(replies.ExtendedLease(open=found.open, expires_in_s=found.expires_in_s))
 
 
-def _seen(found: Seen) -> replies.ClaimSeen:
+def _seen(found: SeenClaim) -> replies.ClaimSeen:
     lease = found.lease
     return replies.ClaimSeen(
         claim_id=lease.claim_id, partition_id=lease.partition_id, task=lease.task, worker=lease.worker,
@@ -33,12 +33,12 @@ def _seen(found: Seen) -> replies.ClaimSeen:
     )  # fmt: skip
 
 
-def seen(found: Seen) -> Reply:
+def seen(found: SeenClaim) -> Reply:
     """One claim, without its token."""
     return reply(_seen(found))
 
 
-def claims(found: list[Seen]) -> Reply:
+def claims(found: list[SeenClaim]) -> Reply:
     """Many."""
     return reply(replies.ClaimList(claims=[_seen(one) for one in found]))
 

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import UNSET, Raw
 
 from batchmeta.wire import replies
-from core.operations.clears import Plan, Seen
+from core.operations.clears import ClearPlan, SeenClear
 from core.state.cells import encode
 from core.state.clears import Clear
 
@@ -13,7 +13,7 @@ from ..incoming import Reply
 from .parts import by_field, reply
 
 
-def _head(found: Seen) -> dict[str, Any]:
+def _head(found: SeenClear) -> dict[str, Any]:
     clear = found.clear
     return {
         "partition_id": clear.partition_id, "revision": found.revision, "clear_id": clear.clear_id,
@@ -21,29 +21,29 @@ def _head(found: Seen) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _plan(plan: Plan) -> replies.ClearPlan:
+def _plan(plan: ClearPlan) -> replies.ClearPlan:
     indexes = Raw(encode.array(plan.global_indexes))
     return replies.ClearPlan(global_indexes=indexes, keys=Raw(plan.keys), fields=by_field(plan.fields))
 
 
-def planned_clear(found: Seen) -> Reply:
+def planned_clear(found: SeenClear) -> Reply:
     """201: the plan."""
     assert found.plan is not None  # noqa: S101  (it is pending: this call planned it)
     body = replies.PlannedClear(**_head(found), plan=_plan(found.plan), skipped_clearing=list(found.skipped))
     return reply(body, 201)
 
 
-def committed_clear(found: Seen) -> Reply:
+def committed_clear(found: SeenClear) -> Reply:
     """How many samples are gone."""
     return reply(replies.CommittedClear(**_head(found), cleared=found.clear.count))
 
 
-def aborted_clear(found: Seen) -> Reply:
+def aborted_clear(found: SeenClear) -> Reply:
     """That they are back."""
     return reply(replies.AbortedClear(**_head(found)))
 
 
-def clear(found: Seen) -> Reply:
+def clear(found: SeenClear) -> Reply:
     """One clear, with its plan while it is pending."""
     plan = UNSET if found.plan is None else _plan(found.plan)
     return reply(replies.ClearSeen(**_head(found), count=found.clear.count, age_s=found.age_s, plan=plan))

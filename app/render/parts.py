@@ -20,9 +20,9 @@ APART: Any = Raw(b"\0")
 
 
 def reply(
-    body: object, status: int = 200, etag: str | None = None, keep: bool = True, apart: Pieces | None = None
+    body: object, status: int = 200, etag: str | None = None, is_kept: bool = True, apart: Pieces | None = None
 ) -> Reply:
-    """A body, encoded. `keep`: for the same key (app/incoming.py). `apart`: what `APART` in it stands for.
+    """A body, encoded. `is_kept`: for the same key (app/incoming.py). `apart`: what `APART` in it stands for.
 
     The encoder's buffer grows as it goes, which copies what is large several times over; pieces are copied once.
     """
@@ -30,7 +30,7 @@ def reply(
     if apart is not None:
         before, _, after = text.partition(b"\0")
         text = b"".join((before, *apart, after))
-    return Reply(status, text, etag, keep)
+    return Reply(status, text, etag, is_kept)
 
 
 def rfc3339(seconds: float) -> str:

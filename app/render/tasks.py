@@ -74,7 +74,7 @@ def claim(result: Answer) -> Reply:
             blocking=[_blocking(reason) for reason in result.blocking],
             stranded=result.stranded or UNSET,
         ),
-        keep=False,
+        is_kept=False,
         apart=None if result.batch is None else result.batch.backend_meta,
     )
 

@@ -3,7 +3,7 @@
 from batchmeta.wire import replies
 from batchmeta.wire.requests import ClearQuery, Empty, ListClears, PlanClear
 from core.operations import clears
-from core.operations.clears import Wanted
+from core.operations.clears import ClearRequest
 from core.state.where import some_where
 
 from .. import render
@@ -43,7 +43,7 @@ async def plan_clear(call: Incoming, body: PlanClear) -> Reply:
         clears.plan_clear,
         render.planned_clear,
         call.partition_id,
-        Wanted(selector(body), bool(body.all), some_where(body.where, "body.where"), bool(body.tombstone)),
+        ClearRequest(selector(body), bool(body.all), some_where(body.where, "body.where"), bool(body.tombstone)),
         bool(body.expand),
     )
 

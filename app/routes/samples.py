@@ -138,7 +138,7 @@ async def list_keys(call: Incoming, query: ListKeys) -> Reply:
         return await call.engine(
             read.list_keys, render.key_list, call.partition_id, prefix, limit, query.cursor, where
         )  # fmt: skip
-    asked = changes.Asked(query.since_revision, prefix, where, limit, query.cursor)
+    asked = changes.ChangesRequest(query.since_revision, prefix, where, limit, query.cursor)
     if not query.wait_s:
         return await call.engine(changes.list_changes, render.key_changes, call.partition_id, asked)
     return await call.waiting_engine(

@@ -98,15 +98,15 @@ async def explain(call: Incoming, body: Claim) -> Reply:
     return await call.engine(operations.explain_claim, render.explained, call.partition_id, _wanted(call, body))
 
 
-def _wanted(call: Incoming, body: Claim) -> operations.Wanted:
+def _wanted(call: Incoming, body: Claim) -> operations.ClaimRequest:
     if body.worker is not None:
         check_name(body.worker, "body.worker")
     sampler = _sampler(body.sampler, call.edge.samplers)
-    return operations.Wanted(
+    return operations.ClaimRequest(
         task=call.task,
         fields=tuple(body.fields),
-        most=body.batch_size,
-        least=body.min_batch_size or sampler.least(body.batch_size),
+        batch_size=body.batch_size,
+        min_batch_size=body.min_batch_size or sampler.min_batch_size(body.batch_size),
         wait_s=body.wait_s or 0.0,
         sampler=sampler,
         view=view(body, body.fields),

@@ -6,7 +6,7 @@ from app import render
 from app.convert import view
 from batchmeta.wire.requests import Claim
 from core.device import choose, found, measure_readiness
-from core.operations.claim import Claimed, Wanted, claim_now
+from core.operations.claim import Claimed, ClaimRequest, claim_now
 from core.operations.consumption import reset_consumption
 from core.samplers import sampler
 
@@ -45,11 +45,11 @@ class OnDevice:
         """Seconds of claims of `rows` rows with their replies."""
         request = Claim(fields=list(CLAIMED), batch_size=rows, compact=True)
         chosen = sampler("sequential", {})
-        wanted = Wanted("t", CLAIMED, rows, rows, 0.0, chosen, view(request, request.fields))
+        wanted = ClaimRequest("t", CLAIMED, rows, rows, 0.0, chosen, view(request, request.fields))
         self._once(wanted)
         return [self._once(wanted) for _ in range(calls)]
 
-    def _once(self, wanted: Wanted) -> float:
+    def _once(self, wanted: ClaimRequest) -> float:
         reset_consumption(self.engine, "p", "t")
         began = time.perf_counter()
         answer = claim_now(self.engine, "p", wanted)
@@ -57,7 +57,7 @@ class OnDevice:
         took = time.perf_counter() - began
         settle(self.engine)
         if not isinstance(answer, Claimed):
-            raise RuntimeError(f"a claim of {wanted.most} found too little")
+            raise RuntimeError(f"a claim of {wanted.batch_size} found too little")
         return took
 
 

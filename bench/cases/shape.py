@@ -8,7 +8,7 @@ from app import render
 from app.convert import selector, view
 from batchmeta.wire.requests import Claim, ReadBackendMeta
 from core.limits import MAX_ROWS
-from core.operations.claim import Claimed, Wanted, claim_now
+from core.operations.claim import Claimed, ClaimRequest, claim_now
 from core.operations.consumption import reset_consumption
 from core.operations.read import read_backend_meta
 from core.samplers import sampler
@@ -31,7 +31,7 @@ class Claiming:
         self.engine, self.sizes = new_engine(), dict[str, int]()
         request = Claim(fields=list(CLAIMED), batch_size=SIZE, compact=True)
         chosen = sampler("sequential", {})
-        self.wanted = Wanted("t", CLAIMED, SIZE, SIZE, 0.0, chosen, view(request, request.fields))
+        self.wanted = ClaimRequest("t", CLAIMED, SIZE, SIZE, 0.0, chosen, view(request, request.fields))
 
     def grow(self, partition: str, rows: int) -> None:
         """A partition, all of its rows ready."""

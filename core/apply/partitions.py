@@ -13,7 +13,7 @@ def make(state: ServiceState, event: PartitionMade) -> None:
     partition = Partition(event.partition, event.created_at, state.revision, state.words)
     deleted_at = state.deleted.pop(event.partition, None)
     if deleted_at is not None:
-        partition.past.had_another(deleted_at)
+        partition.key_history.had_another(deleted_at)
     state.partitions[event.partition] = partition
 
 

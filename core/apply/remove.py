@@ -37,8 +37,8 @@ def _remove(state: ServiceState, partition: Partition, indexes: Ints) -> None:
 def withdraw(partition: Partition, rows: Ints) -> None:
     """These live rows are on offer to nobody, in no list, and in no count."""
     partition.forget_rows()
-    partition.past.leave(partition.revision, partition.rows, rows, partition.custom_meta)
-    partition.past.touch(partition.revision)
+    partition.key_history.leave(partition.revision, partition.rows, rows, partition.custom_meta)
+    partition.key_history.touch(partition.revision)
     for supply in partition.supplies.values():
         supply.discard(rows)
     partition.filtered.note(rows, partition)
@@ -52,7 +52,7 @@ def withdraw(partition: Partition, rows: Ints) -> None:
 def bring_back(partition: Partition, rows: Ints) -> None:
     """Withdrawn rows are on offer again, as they are now."""
     partition.forget_rows()
-    partition.past.touch(partition.revision)
+    partition.key_history.touch(partition.revision)
     numbers = partition.groups.bring_back(rows)
     for task in partition.tasks.values():
         task.hide(rows, -1)
@@ -77,7 +77,7 @@ def drop(state: ServiceState, partition: Partition, rows: Ints, indexes: Ints) -
         patched = field.backend.recorded()  # without having the field
         partition.rows.revision[patched] = partition.revision
         if len(patched):
-            partition.past.touch(partition.revision)
+            partition.key_history.touch(partition.revision)
         partition.drop_supplies(field.name)
     partition.tidy()
     state.leases.settle(partition.lose([partition.leases[number] for number in holders], indexes))

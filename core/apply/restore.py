@@ -37,7 +37,7 @@ def restore(state: ServiceState, event: Restored) -> None:
     state.ttl_deadlines = Deadlines()
     for partition in state.partitions.values():
         partition.revision = revision
-        partition.past.start_over(revision)
+        partition.key_history.start_over(revision)
     if event.releases:
         _release_all(state)
 

@@ -3,7 +3,7 @@
 from core.arrays import Ints, filled, pack, unpack
 from core.events import BackendMetaSet, CustomMetaSet, Grouped, Inserted, Produced, Revoked, Timed
 from core.state.cells.json_cells import EMPTY
-from core.state.cells.plans import bit_set
+from core.state.cells.placements import bit_set
 from core.state.partition import Partition
 from core.state.rows import NULL
 from core.state.service import ServiceState
@@ -17,8 +17,8 @@ def insert(state: ServiceState, event: Inserted) -> None:
     partition.resize(partition.rows.capacity)
     partition.locate_at(pack(partition.rows.global_index[rows]), rows)
     partition.rows.revision[rows] = partition.revision
-    partition.past.touch(partition.revision)
-    partition.past.begin(partition.revision, event.first)
+    partition.key_history.touch(partition.revision)
+    partition.key_history.begin(partition.revision, event.first)
     partition.filtered.note(rows, partition, is_told=True)
 
 
@@ -38,7 +38,7 @@ def set_custom_meta(state: ServiceState, event: CustomMetaSet) -> None:
     if partition.custom_meta is None:
         partition.custom_meta = filled(partition.rows.capacity, EMPTY, object)
         partition.custom_meta[0] = NULL
-    partition.past.replace(partition.revision, partition.rows, rows, partition.custom_meta)
+    partition.key_history.replace(partition.revision, partition.rows, rows, partition.custom_meta)
     partition.custom_meta[rows] = event.cells
     for supply in partition.supplies.values():
         supply.reordered(rows)
@@ -57,10 +57,10 @@ def produce(state: ServiceState, event: Produced) -> None:
     rows = partition.touch(event.indexes)
     end_times(state, partition, rows)
     width = partition.grid.status.width
-    plan, before, after = partition.grid.produce(rows, event)
+    placement, before, after = partition.grid.produce(rows, event)
     partition.drop_supplies_of_width(width)
     for (name, _), supply in partition.supplies.items():
-        if plan.bit_set & supply.bit_set:
+        if placement.bit_set & supply.bit_set:
             partition.offer(name, supply, rows, before, after)
     partition.filtered.note(rows, partition)
 

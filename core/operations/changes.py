@@ -23,7 +23,7 @@ PLAIN, FILTERED = 1024, 8192
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChangesRequest:
     """What is followed: keys that start with `prefix` and whose custom meta fulfils `where`, changes after `since`."""
 
     since: int
@@ -54,13 +54,13 @@ class Changes:
         return bool(self.lines or self.removed)
 
 
-def list_changes(engine: Engine, partition_id: str, asked: Asked) -> Changes:
+def list_changes(engine: Engine, partition_id: str, asked: ChangesRequest) -> Changes:
     """What changed after `asked.since`. Raises PartitionNotFound, PartitionCleared, Compacted.
 
     A page that tells nothing and yet has a cursor has looked at MAX_SEEN items.
     """
     partition = engine.get(partition_id)
-    if not partition.past.can_tell(asked.since, asked.where is not None):
+    if not partition.key_history.can_tell(asked.since, asked.where is not None):
         raise Compacted(
             f"what left partition {partition_id!r} after revision {asked.since} is not known any more: list all keys "
             "anew (since_revision=0), and go on from there"
@@ -77,7 +77,7 @@ def list_changes(engine: Engine, partition_id: str, asked: Asked) -> Changes:
         place = _place_of(page.next_cursor)
 
 
-def _page(partition: Partition, asked: Asked, items: Items, place: Place) -> Changes:
+def _page(partition: Partition, asked: ChangesRequest, items: Items, place: Place) -> Changes:
     fate = fates(partition, items, asked.prefix, asked.where)
     told = np.flatnonzero(fate)
     if not len(told) and len(items) <= items.most:
@@ -111,12 +111,14 @@ def _place_of(cursor: str | None) -> Place | None:
     return revision, index
 
 
-def await_changes(engine: Engine, partition_id: str, asked: Asked, wait_s: float) -> Changes | Parked[Changes]:
+def await_changes(engine: Engine, partition_id: str, asked: ChangesRequest, wait_s: float) -> Changes | Parked[Changes]:
     """As `list_changes`; while there is nothing to tell, up to `wait_s` seconds later."""
     return _changes_until(engine, partition_id, asked, engine.clock() + wait_s)
 
 
-def _changes_until(engine: Engine, partition_id: str, asked: Asked, deadline: float) -> Changes | Parked[Changes]:
+def _changes_until(
+    engine: Engine, partition_id: str, asked: ChangesRequest, deadline: float
+) -> Changes | Parked[Changes]:
     found = list_changes(engine, partition_id, asked)
     if found.tells or found.next_cursor is not None:
         return found
@@ -124,7 +126,7 @@ def _changes_until(engine: Engine, partition_id: str, asked: Asked, deadline: fl
 
     def is_ripe() -> bool:
         partition = engine.partitions.get(partition_id)
-        return partition is None or partition.past.changed_at > later.since
+        return partition is None or partition.key_history.changed_at > later.since
 
     def retry(is_last: bool) -> Changes | Parked[Changes]:
         if is_last:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from core.arrays import Ints, pack
 from core.engine import Engine
 from core.errors import Invalid
-from core.events import Consumed, Leased, Terms
+from core.events import Consumed, Leased, ShareTerms
 from core.names import check_fields
 from core.reading.batch import Batch, View, describe
 from core.reading.blocking import explain
@@ -24,17 +24,17 @@ from core.state.where import Where
 
 from .consumption import Counts, counts_of
 from .parked import Parked
-from .shares import Asked, Chosen, memory_of
+from .shares import Chosen, ShareRequest, memory_of
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a claim asks for. `least` ≤ rows ≤ `most`; fewer than `most` only once `wait_s` is over."""
+class ClaimRequest:
+    """What a claim asks for. `min_batch_size` ≤ rows ≤ `batch_size`; fewer only once `wait_s` is over."""
 
     task: str
     fields: tuple[str, ...]
-    most: int
-    least: int
+    batch_size: int
+    min_batch_size: int
     wait_s: float
     sampler: Sampler
     view: View
@@ -44,19 +44,19 @@ class Wanted:
 
     def __post_init__(self) -> None:
         check_fields(self.fields, "body.fields")
-        if self.least > self.most:
-            raise Invalid.at("body.min_batch_size", f"must be at most batch_size={self.most}")
-        self.sampler.check(self.most)
+        if self.min_batch_size > self.batch_size:
+            raise Invalid.at("body.min_batch_size", f"must be at most batch_size={self.batch_size}")
+        self.sampler.check(self.batch_size)
 
     @property
     def batches(self) -> int:
         """Batches that are taken at once: one, or one for each rank."""
         return self.sampler.ranks if isinstance(self.sampler, ByRank) else 1
 
-    def terms(self, sampler: ByRank) -> Terms:
+    def terms(self, sampler: ByRank) -> ShareTerms:
         """What is remembered of this claim beside its rows."""
         ack = "on_dispatch" if self.lease_s is None else "explicit"
-        return Terms(tuple(sorted(set(self.fields))), self.most, ack, sampler.arguments())
+        return ShareTerms(tuple(sorted(set(self.fields))), self.batch_size, ack, sampler.arguments())
 
 
 class Answer:
@@ -96,18 +96,18 @@ class NotClaimed(Answer):
     stranded: int = 0
 
 
-def claim(engine: Engine, partition_id: str, wanted: Wanted) -> Answer | Parked[Answer]:
+def claim(engine: Engine, partition_id: str, wanted: ClaimRequest) -> Answer | Parked[Answer]:
     """Take a full batch now, or park until there is one. Raises PartitionCleared, also while parked."""
     return _claim_until(engine, partition_id, wanted, engine.clock() + wanted.wait_s)
 
 
-def claim_now(engine: Engine, partition_id: str, wanted: Wanted) -> Answer:
+def claim_now(engine: Engine, partition_id: str, wanted: ClaimRequest) -> Answer:
     """Take what there is, if it is enough. Raises PartitionCleared."""
-    enough = min(wanted.least * wanted.batches, _enough(engine, partition_id, wanted))
+    enough = min(wanted.min_batch_size * wanted.batches, _enough(engine, partition_id, wanted))
     return _hand_out_last(engine, partition_id, wanted, enough) or _refuse(engine, partition_id, wanted)
 
 
-def _claim_until(engine: Engine, partition_id: str, wanted: Wanted, deadline: float) -> Answer | Parked[Answer]:
+def _claim_until(engine: Engine, partition_id: str, wanted: ClaimRequest, deadline: float) -> Answer | Parked[Answer]:
     claimed = _hand_out_last(engine, partition_id, wanted, _enough(engine, partition_id, wanted))
     if claimed is not None:
         return claimed
@@ -123,9 +123,9 @@ def _claim_until(engine: Engine, partition_id: str, wanted: Wanted, deadline: fl
     return Parked(partition_id, deadline, _ripeness(engine, partition_id, wanted), retry)
 
 
-def _enough(engine: Engine, partition_id: str, wanted: Wanted) -> int:
+def _enough(engine: Engine, partition_id: str, wanted: ClaimRequest) -> int:
     """Rows that need not wait for more: a full batch, or the last ones of a sealed partition once all are ready."""
-    partition, most = engine.find(partition_id), wanted.most * wanted.batches
+    partition, most = engine.find(partition_id), wanted.batch_size * wanted.batches
     supply = _supply(partition, wanted)
     if partition is None or supply is None:
         return most
@@ -134,25 +134,25 @@ def _enough(engine: Engine, partition_id: str, wanted: Wanted) -> int:
     return wanted.sampler.enough(partition, supply, most)
 
 
-def _is_done(partition: Partition | None, wanted: Wanted) -> bool:
+def _is_done(partition: Partition | None, wanted: ClaimRequest) -> bool:
     return partition is not None and partition.is_done(partition.tasks.get(wanted.task))
 
 
-def _supply(partition: Partition | None, wanted: Wanted) -> Supply | None:
+def _supply(partition: Partition | None, wanted: ClaimRequest) -> Supply | None:
     """What the task can take; None while the partition or one of the fields is unknown."""
     if partition is None or not all(name in partition.fields for name in wanted.fields):
         return None
     return partition.supply(wanted.task, tuple(sorted(set(wanted.fields))), wanted.where)
 
 
-def _take(partition: Partition, supply: Supply | None, wanted: Wanted, enough: int) -> Ints | None:
+def _take(partition: Partition, supply: Supply | None, wanted: ClaimRequest, enough: int) -> Ints | None:
     if supply is None or wanted.sampler.offers(partition, supply) < enough:
         return None
-    rows = wanted.sampler.take(partition, supply, wanted.most * wanted.batches)
+    rows = wanted.sampler.take(partition, supply, wanted.batch_size * wanted.batches)
     return rows if len(rows) >= enough else None
 
 
-def _hand_out_last(engine: Engine, partition_id: str, wanted: Wanted, enough: int) -> Claimed | None:
+def _hand_out_last(engine: Engine, partition_id: str, wanted: ClaimRequest, enough: int) -> Claimed | None:
     """At least `enough` rows; whatever there is where no more is to come."""
     claimed = _hand_out(engine, partition_id, wanted, enough)
     partition = engine.find(partition_id)
@@ -161,7 +161,7 @@ def _hand_out_last(engine: Engine, partition_id: str, wanted: Wanted, enough: in
     return _hand_out(engine, partition_id, wanted, 1)
 
 
-def _hand_out(engine: Engine, partition_id: str, wanted: Wanted, enough: int) -> Claimed | None:
+def _hand_out(engine: Engine, partition_id: str, wanted: ClaimRequest, enough: int) -> Claimed | None:
     partition = engine.find(partition_id)
     chosen = None if partition is None else _choose(partition, wanted, enough)
     if partition is None or chosen is None:
@@ -179,7 +179,7 @@ def _hand_out(engine: Engine, partition_id: str, wanted: Wanted, enough: int) ->
     return Claimed(claim_id(number), wanted.task, batch, lease.worker, lease, wanted.view.expand, left_s)
 
 
-def _choose(partition: Partition, wanted: Wanted, enough: int) -> Chosen | None:
+def _choose(partition: Partition, wanted: ClaimRequest, enough: int) -> Chosen | None:
     """The rows to hand out, or the claim that has them already."""
     supply = _supply(partition, wanted)
     if isinstance(wanted.sampler, ByRank):
@@ -189,12 +189,12 @@ def _choose(partition: Partition, wanted: Wanted, enough: int) -> Chosen | None:
     return None if rows is None else Chosen(rows)
 
 
-def _asked(partition: Partition, wanted: Wanted, sampler: ByRank) -> Asked:
-    return Asked(partition, _supply(partition, wanted), wanted.task, sampler, wanted.terms(sampler))
+def _asked(partition: Partition, wanted: ClaimRequest, sampler: ByRank) -> ShareRequest:
+    return ShareRequest(partition, _supply(partition, wanted), wanted.task, sampler, wanted.terms(sampler))
 
 
 def _handed_out(
-    engine: Engine, partition_id: str, wanted: Wanted, number: int, indexes: bytes, chosen: Chosen
+    engine: Engine, partition_id: str, wanted: ClaimRequest, number: int, indexes: bytes, chosen: Chosen
 ) -> Consumed | Leased:
     if wanted.lease_s is None:
         return Consumed(partition_id, wanted.task, indexes, chosen.share)
@@ -202,21 +202,21 @@ def _handed_out(
     return Leased(partition_id, wanted.task, indexes, number, token, wanted.worker, wanted.lease_s, size, chosen.share)
 
 
-def _refuse(engine: Engine, partition_id: str, wanted: Wanted) -> NotClaimed:
+def _refuse(engine: Engine, partition_id: str, wanted: ClaimRequest) -> NotClaimed:
     partition = engine.find(partition_id)
     supply = _supply(partition, wanted)
     blocking = explain(partition, wanted.task, wanted.fields, wanted.sampler, supply)
     if partition is None:
-        return NotClaimed(partition_id, 0, None, wanted.fields, 0, wanted.most * wanted.batches, False, blocking)
+        return NotClaimed(partition_id, 0, None, wanted.fields, 0, wanted.batch_size * wanted.batches, False, blocking)
     nothing = partition.rows.global_index[:0]
     batch = describe(partition, nothing, nothing, wanted.view)
-    ready, most = _ready(partition, wanted), wanted.most * wanted.batches
+    ready, most = _ready(partition, wanted), wanted.batch_size * wanted.batches
     left = stranded(partition, wanted.task, wanted.fields)
     done = _is_done(partition, wanted) or left > 0
     return NotClaimed(partition_id, partition.revision, batch, wanted.fields, ready, most, done, blocking, left)
 
 
-def _ready(partition: Partition, wanted: Wanted) -> int:
+def _ready(partition: Partition, wanted: ClaimRequest) -> int:
     """Rows this claim could be about, before groups: of a key that is known, only its own."""
     if isinstance(wanted.sampler, ByRank) and memory_of(partition, wanted.task, wanted.sampler) is not None:
         chosen = _asked(partition, wanted, wanted.sampler).choose(lambda: None, 0)
@@ -237,20 +237,20 @@ class Explained:
     blocking: list[Blocking]
 
 
-def explain_claim(engine: Engine, partition_id: str, wanted: Wanted) -> Explained:
+def explain_claim(engine: Engine, partition_id: str, wanted: ClaimRequest) -> Explained:
     """Why a claim would get what it would get; changes nothing. Raises PartitionCleared."""
     partition = engine.find(partition_id)
     return Explained(
         partition_id,
         partition.revision if partition else 0,
         _ready(partition, wanted) if partition else 0,
-        wanted.most * wanted.batches,
+        wanted.batch_size * wanted.batches,
         counts_of(partition, wanted.task) if partition else Counts(0, 0, 0, 0, False),
         explain(partition, wanted.task, wanted.fields, wanted.sampler, _supply(partition, wanted)),
     )
 
 
-def _ripeness(engine: Engine, partition_id: str, wanted: Wanted) -> Callable[[], bool]:
+def _ripeness(engine: Engine, partition_id: str, wanted: ClaimRequest) -> Callable[[], bool]:
     """Deleted, done, or as much on offer as can be had. An operator's sampler is asked by the retry alone."""
     if isinstance(wanted.sampler, Own):
         return lambda: True
@@ -265,7 +265,7 @@ def _ripeness(engine: Engine, partition_id: str, wanted: Wanted) -> Callable[[],
     return is_ripe
 
 
-def _is_on_offer(engine: Engine, partition: Partition, wanted: Wanted) -> bool:
+def _is_on_offer(engine: Engine, partition: Partition, wanted: ClaimRequest) -> bool:
     if isinstance(wanted.sampler, ByRank) and memory_of(partition, wanted.task, wanted.sampler) is not None:
         return _asked(partition, wanted, wanted.sampler).is_answered()
     supply = _supply(partition, wanted)

@@ -21,7 +21,7 @@ from core.state.where import Where
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ClearPlan:
     """What goes, in index order: keys as a JSON column, and per field what was written and where it lies, as JSON."""
 
     global_indexes: Ints
@@ -30,18 +30,18 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenClear:
     """A clear as it stands; `plan` while it is pending, `skipped`: indexes that another clear has already."""
 
     clear: Clear
     revision: int
     age_s: float
-    plan: Plan | None = None
+    plan: ClearPlan | None = None
     skipped: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ClearRequest:
     """Which rows to clear: a selector or `is_all`, and of those what `where` lets pass."""
 
     selector: Selector
@@ -54,7 +54,7 @@ class Wanted:
             raise Invalid.at("body", f"give {SELECTORS}, or all: true")
 
 
-def plan_clear(engine: Engine, partition_id: str, wanted: Wanted, expand: bool = False) -> Seen:
+def plan_clear(engine: Engine, partition_id: str, wanted: ClearRequest, expand: bool = False) -> SeenClear:
     """Hide the wanted rows until commit or abort. Unknown ones are skipped. PartitionNotFound, PartitionCleared."""
     partition = engine.get(partition_id)
     rows, clearing = to_remove(partition, wanted.selector, wanted.where)
@@ -66,22 +66,22 @@ def plan_clear(engine: Engine, partition_id: str, wanted: Wanted, expand: bool =
     return _seen(engine, engine.clears.pending[number], expand, tuple(clearing.tolist()))
 
 
-def _seen(engine: Engine, clear: Clear, expand: bool, skipped: tuple[int, ...] = ()) -> Seen:
+def _seen(engine: Engine, clear: Clear, expand: bool, skipped: tuple[int, ...] = ()) -> SeenClear:
     plan = _plan(engine.partitions[clear.partition_id], clear, expand) if clear.state == "pending" else None
-    return Seen(clear, engine.revision_of(clear.partition_id), _age(engine, clear), plan, skipped)
+    return SeenClear(clear, engine.revision_of(clear.partition_id), _age(engine, clear), plan, skipped)
 
 
 def _age(engine: Engine, clear: Clear) -> float:
     return max(0.0, engine.wall() - clear.planned_at)
 
 
-def _plan(partition: Partition, clear: Clear, expand: bool) -> Plan:
+def _plan(partition: Partition, clear: Clear, expand: bool) -> ClearPlan:
     rows = partition.rows.locate_held(clear.indexes)
     keys = encode.column(partition.keys_of(rows), expand)
     words = partition.grid.written(rows)
     fields = ((f, bit_column(words, f.bit)) for f in partition.fields.values())
     told = [(f.quoted, _field(f, rows, has, expand)) for f, has in fields if has.any() or f.backend.is_recorded(rows)]
-    return Plan(clear.indexes, keys, encode.members(told))
+    return ClearPlan(clear.indexes, keys, encode.members(told))
 
 
 def _field(field: Field, rows: Ints, has: "np.ndarray[tuple[int], np.dtype[np.uint8]]", expand: bool) -> bytes:
@@ -98,17 +98,17 @@ def find(engine: Engine, name: str) -> Clear:
     return clear
 
 
-def commit_clear(engine: Engine, name: str) -> Seen:
+def commit_clear(engine: Engine, name: str) -> SeenClear:
     """Its rows are gone for good; again: no change. Raises ClearNotFound, ClearClosed."""
     return _close(engine, find(engine, name), "committed")
 
 
-def abort_clear(engine: Engine, name: str) -> Seen:
+def abort_clear(engine: Engine, name: str) -> SeenClear:
     """Its rows are back as they now are; again: no change. Raises ClearNotFound, ClearClosed."""
     return _close(engine, find(engine, name), "aborted")
 
 
-def _close(engine: Engine, clear: Clear, state: State) -> Seen:
+def _close(engine: Engine, clear: Clear, state: State) -> SeenClear:
     if clear.state == "pending":
         event = ClearCommitted if state == "committed" else ClearAborted
         engine.commit(event(clear.partition_id, clear.number))
@@ -117,7 +117,7 @@ def _close(engine: Engine, clear: Clear, state: State) -> Seen:
     return _seen(engine, clear, False)
 
 
-def get_clear(engine: Engine, name: str, expand: bool) -> Seen:
+def get_clear(engine: Engine, name: str, expand: bool) -> SeenClear:
     """With its plan while it is pending. Raises ClearNotFound."""
     return _seen(engine, find(engine, name), expand)
 

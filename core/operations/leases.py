@@ -42,7 +42,7 @@ class Acked:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenClaim:
     """A lease as others see it. Seconds."""
 
     lease: Lease
@@ -180,7 +180,7 @@ def expire(engine: Engine, now: float) -> None:
         engine.commit(let_go(engine, lease))
 
 
-def extend(engine: Engine, name: str, token: str, length_s: float) -> Seen:
+def extend(engine: Engine, name: str, token: str, length_s: float) -> SeenClaim:
     """The lease ends `length_s` from now. Raises ClaimNotFound, LeaseLost."""
     lease = find(engine, name)
     _check_token(lease, token)
@@ -192,18 +192,18 @@ def extend(engine: Engine, name: str, token: str, length_s: float) -> Seen:
     return seen(engine, lease)
 
 
-def seen(engine: Engine, lease: Lease) -> Seen:
+def seen(engine: Engine, lease: Lease) -> SeenClaim:
     """As it stands now."""
     now = engine.clock()
-    return Seen(lease, len(lease.open_rows()), now - lease.began, lease.left_s(now))
+    return SeenClaim(lease, len(lease.open_rows()), now - lease.began, lease.left_s(now))
 
 
-def get_claim(engine: Engine, name: str) -> Seen:
+def get_claim(engine: Engine, name: str) -> SeenClaim:
     """Raises ClaimNotFound."""
     return seen(engine, find(engine, name))
 
 
-def list_claims(engine: Engine, partition_id: str | None, task: str | None, worker: str | None) -> list[Seen]:
+def list_claims(engine: Engine, partition_id: str | None, task: str | None, worker: str | None) -> list[SeenClaim]:
     """Open claims, oldest first; None: any."""
     wanted = (partition_id, task, worker)
     return [

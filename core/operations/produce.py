@@ -41,10 +41,10 @@ class RowWrite:
 
 def _row_parts(draft: Draft, write: RowWrite) -> None:
     if write.group_ids is not None:
-        draft.group(to_list(draft.of_kept(group_cells(write.group_ids, draft.named)), len(draft.rows)))
+        draft.group(to_list(draft.of_written(group_cells(write.group_ids, draft.named)), len(draft.rows)))
     if write.custom_meta is not None:
         cells = draft.engine.cells.column(write.custom_meta, draft.named, "body.custom_meta", 2, patch=True)
-        draft.merge(draft.of_kept(cells))
+        draft.merge(draft.of_written(cells))
     if write.ttl_s is not None:
         draft.time(write.ttl_s)
 
@@ -86,7 +86,7 @@ def produce(
     draft = Draft(engine, partition_id, _target(engine, partition_id, create and write.keys is not None))
     draft.choose(write.indexes, write.keys, create=create, skip=skip_cleared)
     cells = backend_columns(engine.cells, backend_meta, field_schema, draft.named)
-    fields = fields_write(engine.forms, field_schema, draft.named, cells)
+    fields = fields_write(engine.signatures, field_schema, draft.named, cells)
     _row_parts(draft, write)
     if field_schema:
         draft.produce(fields)

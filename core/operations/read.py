@@ -9,7 +9,7 @@ from core.arrays import Bits, Ints
 from core.engine import Engine
 from core.errors import FieldNotFound
 from core.names import check_fields
-from core.reading.batch import Batch, Cut, View, describe
+from core.reading.batch import Batch, BatchColumns, View, describe
 from core.reading.cursors import cursor_for
 from core.reading.selectors import Selector, all_rows, require_all, select
 from core.state.cells.encode import Pieces
@@ -93,7 +93,7 @@ def read_backend_meta(
     partition = engine.get(partition_id)
     page = select(partition, selector, limit, cursor)
     fields, missing = known(partition, tuple(partition.fields) if view.fields is None else view.fields)
-    columns = Cut(partition, page.rows, fields, view.expand).backend_meta()
+    columns = BatchColumns(partition, page.rows, fields, view.expand).backend_meta()
     return BackendMeta(
         partition_id, partition.revision, page.indexes, page.next_cursor, page.missing_keys, tuple(missing), columns
     )

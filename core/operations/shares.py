@@ -11,7 +11,7 @@ import msgspec
 
 from core.arrays import Flags, Ints, pack
 from core.errors import Invalid, Refused
-from core.events import Allotted, Terms
+from core.events import Allotted, ShareTerms
 from core.samplers.by_rank import ByRank
 from core.state.leases import ACCEPTED, Lease
 from core.state.partition import Partition
@@ -41,14 +41,14 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ShareRequest:
     """A claim by a sampler with memory; no supply: a field is unknown."""
 
     partition: Partition
     supply: Supply | None
     task: str
     sampler: ByRank
-    terms: Terms
+    terms: ShareTerms
 
     def choose(self, take: Take, least: int) -> Chosen | None:
         """The rows; None while there are fewer than `least` for all shares together, or none to go out again.
@@ -71,7 +71,7 @@ class Asked:
         number = known.first + self.sampler.place
         return number, memory.shares[number]
 
-    def _check(self, known: Terms) -> None:
+    def _check(self, known: ShareTerms) -> None:
         pairs = (
             ("body.fields", set(known.fields), set(self.terms.fields)),
             ("body.batch_size", known.batch_size, self.terms.batch_size),

@@ -51,7 +51,7 @@ class Batch:
     next_cursor: str | None = None
 
 
-class Cut:
+class BatchColumns:
     """Some rows of a partition seen through some fields: one gather of bit words serves all that is asked of them.
 
     A revoked cell is not ready, and still described: where its bytes were, and their shape.
@@ -145,7 +145,7 @@ class Cut:
 def describe(partition: Partition, rows: Ints, indexes: Ints, view: View) -> Batch:
     """The batch meta of `rows`, which stand for the global `indexes` (row 0 for those not held)."""
     fields, missing = known(partition, view.fields if view.fields is not None else tuple(partition.fields))
-    cut = Cut(partition, rows, fields, view.expand)
+    cut = BatchColumns(partition, rows, fields, view.expand)
     include = view.include
     if include is None:
         include = DEFAULT_INCLUDE | {"keys"} if partition.rows.by_key else DEFAULT_INCLUDE

@@ -51,17 +51,17 @@ class Items:
 
 def lately_after(partition: Partition, place: Place, most: int) -> Items:
     """As `after`. All who waited for the last change ask for the same: it is looked for once."""
-    past, (revision, index) = partition.past, place
-    if index != MAX_INDEX or not past.changed_before <= revision < past.changed_at:
+    history, (revision, index) = partition.key_history, place
+    if index != MAX_INDEX or not history.changed_before <= revision < history.changed_at:
         return after(partition, place, most)
-    if not isinstance(past.memo, Items):
-        past.memo = after(partition, (past.changed_before, MAX_INDEX), LATELY)
-    return past.memo
+    if not isinstance(history.memo, Items):
+        history.memo = after(partition, (history.changed_before, MAX_INDEX), LATELY)
+    return history.memo
 
 
 def after(partition: Partition, place: Place, most: int) -> Items:
     """The first `most` items beyond this place, and one more if there is. Compares the revision of every row."""
-    rows, before = partition.rows, partition.past.since(place[0] - 1)
+    rows, before = partition.rows, partition.key_history.since(place[0] - 1)
     held = slice(0, rows.n)
     changed = _beyond(rows.revision[held], rows.global_index[held], place) & (rows.live[held] == 1)
     there = np.flatnonzero(changed)

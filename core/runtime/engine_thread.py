@@ -204,8 +204,8 @@ class EngineThread:
 
     def _render(self, render: Callable[[Any], Keepable], keyed: Keyed, since: int, result: object) -> Keepable:
         reply = render(result)
-        if reply.keep:
-            self._engine.keep(kept(keyed, reply), since)
+        if reply.is_kept:
+            self._engine.keep_reply(kept(keyed, reply), since)
         return reply
 
     def _outcome(self, run: Callable[[Engine], object], render: Callable[[Any], object]) -> object:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from core.arrays import Ints
 from core.state.partition import Partition
-from core.state.supply.orders import Order
+from core.state.supply.sampler_index import SamplerIndex
 from core.state.supply.supply import Supply
 from core.state.where import Floats, Numbers, Weight, weight
 
@@ -27,7 +27,7 @@ class ByRow(Struct, frozen=True, forbid_unknown_fields=True):
     def check(self, batch_size: int) -> None:
         """Every size can be served."""
 
-    def least(self, batch_size: int) -> int:
+    def min_batch_size(self, batch_size: int) -> int:
         """A full batch."""
         return batch_size
 
@@ -66,7 +66,7 @@ class ByWeight(ByRow, frozen=True):
         """[rows], with nothing lost (see Weight.exactly): NaN where there is no number."""
         return self.by.exactly(partition.custom_meta_of(rows))
 
-    def order(self, partition: Partition, supply: Supply) -> Order:
+    def index(self, partition: Partition, supply: Supply) -> SamplerIndex:
         """The eligible rows of the supply, up to date."""
         raise NotImplementedError
 
@@ -75,6 +75,6 @@ class ByWeight(ByRow, frozen=True):
         if supply is None:
             return []
         rows = supply.ready.all()
-        rows = rows[~self.order(partition, supply).has(rows)]
+        rows = rows[~self.index(partition, supply).has(rows)]
         examples = tuple(partition.rows.global_index[rows[:EXAMPLES]].tolist())
         return [Blocking("weight-missing", len(rows), examples)] if len(rows) else []

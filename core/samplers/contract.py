@@ -34,7 +34,7 @@ class Sampler(Protocol):
     def check(self, batch_size: int) -> None:
         """Raises Invalid where `batch_size` cannot be served, or an argument cannot be meant."""
 
-    def least(self, batch_size: int) -> int:
+    def min_batch_size(self, batch_size: int) -> int:
         """What `min_batch_size` is where a claim leaves it out."""
 
     def offers(self, partition: Partition, supply: Supply) -> int:

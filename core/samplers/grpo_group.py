@@ -32,7 +32,7 @@ class GrpoGroup(Struct, frozen=True, forbid_unknown_fields=True):
                 "body.batch_size", f"must be a multiple of n_samples_per_prompt={self.n_samples_per_prompt}"
             )
 
-    def least(self, batch_size: int) -> int:
+    def min_batch_size(self, batch_size: int) -> int:
         """A full batch."""
         return batch_size
 

@@ -15,7 +15,7 @@ from core.state.supply.supply import Supply
 
 from .contract import Blocking, Sampler
 
-_METHODS = {"check": 1, "least": 1, "offers": 2, "enough": 3, "take": 3, "blocking": 2}
+_METHODS = {"check": 1, "min_batch_size": 1, "offers": 2, "enough": 3, "take": 3, "blocking": 2}
 
 
 class Broke(Exception):
@@ -60,9 +60,9 @@ class Own:
         """As the operator's."""
         self.inner.check(batch_size)
 
-    def least(self, batch_size: int) -> int:
+    def min_batch_size(self, batch_size: int) -> int:
         """As the operator's."""
-        return self.inner.least(batch_size)
+        return self.inner.min_batch_size(batch_size)
 
     def offers(self, partition: Partition, supply: Supply) -> int:
         """As the operator's."""

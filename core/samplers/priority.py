@@ -2,7 +2,7 @@
 
 from core.arrays import Ints
 from core.state.partition import Partition
-from core.state.supply.orders import Ranked
+from core.state.supply.sampler_index import RankedRows
 from core.state.supply.supply import Supply
 
 from .by_row import ByWeight
@@ -14,16 +14,16 @@ class Priority(ByWeight, frozen=True):
     A row without a number there is not eligible. A weight that changes counts from then on.
     """
 
-    def order(self, partition: Partition, supply: Supply) -> Ranked:
+    def index(self, partition: Partition, supply: Supply) -> RankedRows:
         """By falling weight."""
-        ranked = supply.order(Ranked, self.by)
+        ranked = supply.sampler_index(RankedRows, self.by)
         ranked.refresh(supply.ready, lambda rows: -self.exact_weights(partition, rows))
         return ranked
 
     def offers(self, partition: Partition, supply: Supply) -> int:
         """Rows that have a weight."""
-        return self.order(partition, supply).count
+        return self.index(partition, supply).count
 
     def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
         """The heaviest, heaviest first."""
-        return self.order(partition, supply).lowest(most)
+        return self.index(partition, supply).lowest(most)

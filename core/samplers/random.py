@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from core.arrays import Ints
 from core.state.partition import Partition
-from core.state.supply.orders import Ranked
+from core.state.supply.sampler_index import RankedRows
 from core.state.supply.supply import Supply
 
 from .by_row import ByRow
@@ -23,7 +23,7 @@ class Random(ByRow, frozen=True):
 
     def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
         """Those that the shuffle puts first."""
-        ranked = supply.order(Ranked, self.seed)
+        ranked = supply.sampler_index(RankedRows, self.seed)
         ranked.refresh(supply.ready, lambda rows: place(self.seed, partition.rows.global_index[rows]))
         return ranked.lowest(most)
 

@@ -9,7 +9,7 @@ from msgspec import Meta
 from core.arrays import Ints
 from core.errors import Invalid
 from core.state.partition import Partition
-from core.state.supply.orders import Weighed
+from core.state.supply.sampler_index import WeighedRows
 from core.state.supply.supply import Supply
 from core.state.where import Floats, Weight, weight
 
@@ -84,9 +84,9 @@ class SeqlenBalanced(ByRank, frozen=True):
     def _groups(self) -> GrpoGroup:
         return GrpoGroup(self.n_samples_per_prompt)
 
-    def _weighed(self, partition: Partition, supply: Supply) -> Weighed:
+    def _weighed(self, partition: Partition, supply: Supply) -> WeighedRows:
         """Rows that have a weight, up to date."""
-        weighed = supply.order(Weighed, self._weight)
+        weighed = supply.sampler_index(WeighedRows, self._weight)
         weighed.refresh(supply.ready, lambda rows: self._weights(partition, rows))
         return weighed
 

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from core.arrays import Ints
 from core.state.partition import Partition
-from core.state.supply.orders import Weighed
+from core.state.supply.sampler_index import WeighedRows
 from core.state.supply.supply import Supply
 from core.state.where import EXACT, Numbers
 
@@ -26,19 +26,19 @@ class TokenBudget(ByWeight, frozen=True):
 
     budget: Annotated[int, Meta(gt=0)] | Annotated[float, Meta(gt=0)]
 
-    def order(self, partition: Partition, supply: Supply) -> Weighed:
+    def index(self, partition: Partition, supply: Supply) -> WeighedRows:
         """Rows that have a weight."""
-        weighed = supply.order(Weighed, self.by)
+        weighed = supply.sampler_index(WeighedRows, self.by)
         weighed.refresh(supply.ready, lambda rows: self.exact_weights(partition, rows))
         return weighed
 
-    def least(self, batch_size: int) -> int:
+    def min_batch_size(self, batch_size: int) -> int:
         """At its deadline a claim takes what there is."""
         return 1
 
     def offers(self, partition: Partition, supply: Supply) -> int:
         """Rows that have a weight."""
-        return self.order(partition, supply).rows.count
+        return self.index(partition, supply).rows.count
 
     def enough(self, partition: Partition, supply: Supply, most: int) -> int:
         """What fits, once the budget is reached or another row would go beyond it; until then a full batch."""
@@ -51,7 +51,7 @@ class TokenBudget(ByWeight, frozen=True):
 
     def _fitting(self, partition: Partition, supply: Supply, most: int) -> tuple[Ints, bool]:
         """Rows, and whether the budget is reached by them or would be passed by the next."""
-        weighed = self.order(partition, supply)
+        weighed = self.index(partition, supply)
         rows = weighed.rows.lowest(most)
         sums = _sums(weighed.weights[rows])
         beyond = np.flatnonzero(sums > self.budget)

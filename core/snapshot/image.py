@@ -10,19 +10,19 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from core.events import Declared, Kept, Limits, Settings, Terms
+from core.events import Declared, Kept, Limits, Settings, ShareTerms
 from core.state.cells.fields import CellColumn, Field
-from core.state.cells.forms import Memo
 from core.state.cells.grid import Grid
 from core.state.cells.json_buffer import JsonBuffer
 from core.state.cells.readiness import NewWords, StatusWords
 from core.state.cells.revoked import RevokedCells
 from core.state.cells.shapes import SizeTable
+from core.state.cells.signatures import Memo
 from core.state.clears import Clear, Clears
 from core.state.deadlines import Deadlines
 from core.state.groups import Groups
 from core.state.kept_replies import KeptReplies
-from core.state.key_history import Past, Trail
+from core.state.key_history import KeyHistory, Trail
 from core.state.leases import Lease, Leases
 from core.state.partition import NOWHERE, Partition
 from core.state.rows import Rows
@@ -35,24 +35,24 @@ from core.state.ttl import TimedBatch, Ttls
 STATE: Final = ("partitions", "deleted", "leases", "clears", "replies", "next_index", "revision", "epoch", "history")
 """What a snapshot holds; the rest of the state is derived, or what the service was started with."""
 
-_STRUCTS: Final = {kind.__name__: kind for kind in (Declared, Kept, Limits, Settings, Terms)}
+_STRUCTS: Final = {kind.__name__: kind for kind in (Declared, Kept, Limits, Settings, ShareTerms)}
 _CLASSES: Final = {
     kind.__name__: kind
     for kind in (
         Allotment, CellColumn, Clear, Clears, Field, Grid, Groups, JsonBuffer, KeptReplies, Lease, Leases, Memory,
-        Partition, Past, RevokedCells, Rows, Share, SizeTable, Task, TimedBatch, Trail, Ttls,
+        Partition, KeyHistory, RevokedCells, Rows, Share, SizeTable, Task, TimedBatch, Trail, Ttls,
     )
 }  # fmt: skip
 _DERIVED: Final[dict[tuple[type, str], Callable[[], object]]] = {
     (Partition, "supplies"): dict,
     (Partition, "filtered"): FilteredSupplies,
     (Partition, "_located"): lambda: NOWHERE,
-    (Grid, "_plans"): Memo,
+    (Grid, "_placements"): Memo,
     (Field, "_heads"): dict,
     (Lease, "began"): float,
     (Lease, "deadline"): float,
     (Leases, "_deadlines"): Deadlines,
-    (Past, "memo"): lambda: None,
+    (KeyHistory, "memo"): lambda: None,
 }
 """What is made anew instead of written."""
 

@@ -28,7 +28,7 @@ class Keyed:
 
 
 class Keepable(Protocol):
-    """A rendered reply. `keep`: it is given again to the same key; else the key is forgotten at once."""
+    """A rendered reply. `is_kept`: it is given again to the same key; else the key is forgotten at once."""
 
     @property
     def status(self) -> int: ...
@@ -40,7 +40,7 @@ class Keepable(Protocol):
     def etag(self) -> str | None: ...
 
     @property
-    def keep(self) -> bool: ...
+    def is_kept(self) -> bool: ...
 
 
 def kept(keyed: Keyed, reply: Keepable) -> Kept:

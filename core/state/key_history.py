@@ -102,7 +102,7 @@ class Trail:
             self._first += cut
 
 
-class Past:
+class KeyHistory:
     """`replaced`: custom metas of rows that were there before; `left`: keys that are not listed any more.
 
     `born`: the revision that made the partition, before which there was nothing to be told of; 0 if there was another

@@ -16,16 +16,16 @@ from core.events import (
 from core.state.cells.fields import Field
 from core.state.cells.grid import Grid
 from core.state.cells.json_cells import EMPTY
-from core.state.cells.plans import bit_set
+from core.state.cells.placements import bit_set
 from core.state.cells.readiness import NewWords, StatusWords, covers
 from core.state.supply.filtered import FilteredSupplies
-from core.state.supply.index_set import Pool
+from core.state.supply.index_set import IndexSet
 from core.state.supply.supply import Supply
 
 from . import bounded
 from .clears import Clear
 from .groups import Groups
-from .key_history import Past
+from .key_history import KeyHistory
 from .leases import LOST, OPEN, Lease
 from .rows import NULL, Rows
 from .tasks import FREE, Task
@@ -59,7 +59,7 @@ class Partition:
         self.leases: dict[int, Lease] = {}  # those with an open row here, by number
         self.clears: dict[int, Clear] = {}  # the pending ones, by number
         self.ttls = Ttls()  # rows that disappear unless a field comes in time
-        self.past = Past(revision)  # what keyed rows were before their last change
+        self.key_history = KeyHistory(revision)  # what keyed rows were before their last change
         self._located: tuple[bytes, Ints] = NOWHERE  # the rows of the indexes that were located last
 
     # What is asked often
@@ -122,7 +122,7 @@ class Partition:
     def empty_supply(self, fields: tuple[str, ...]) -> Supply:
         """A supply for these fields with no row in it."""
         wanted = [self.fields[field] for field in fields]
-        return Supply(fields, self.mask(wanted), bit_set(wanted), Pool(), {})
+        return Supply(fields, self.mask(wanted), bit_set(wanted), IndexSet(), {})
 
     def all_supplies(self) -> Iterator[Supply]:
         yield from self.supplies.values()
@@ -203,7 +203,7 @@ class Partition:
             self.locate_at(indexes, self.rows.locate(unpack(indexes)))
         rows = self._located[1]
         self.rows.revision[rows] = self.revision
-        self.past.touch(self.revision)
+        self.key_history.touch(self.revision)
         return rows
 
     def resize(self, capacity: int) -> None:

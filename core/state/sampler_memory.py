@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from core.arrays import Columns, Flags, Ints
-from core.events import Terms
+from core.events import ShareTerms
 
 from .leases import Lease
 
@@ -33,7 +33,7 @@ class Share:
 class Allotment:
     """What a key stands for: the terms it was made under, and the number of its first share."""
 
-    terms: Terms
+    terms: ShareTerms
     first: int
 
 
@@ -49,7 +49,7 @@ class Memory(Columns):
         self.shares: dict[int, Share] = {}
         self.share_of: Ints = np.zeros(rows, np.int64)
 
-    def allot(self, key: str, terms: Terms, shares: Sequence[Ints], rows: Ints) -> None:
+    def allot(self, key: str, terms: ShareTerms, shares: Sequence[Ints], rows: Ints) -> None:
         """`rows` are those of all shares, one after the other."""
         first = len(self.shares) + 1
         numbers = range(first, first + len(shares))

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from core.arrays import Bits, Columns, Flags, Ints, filled
-from core.events import Terms
+from core.events import ShareTerms
 
 from .sampler_memory import Memory
 
@@ -92,7 +92,7 @@ class Task(Columns):
         leased = np.asarray(self.state[rows] == LEASED)
         return leased if self.holder is None else leased & (self.holder[rows] == 0)
 
-    def allot(self, key: str, terms: Terms, shares: Sequence[Ints], rows: Ints) -> None:
+    def allot(self, key: str, terms: ShareTerms, shares: Sequence[Ints], rows: Ints) -> None:
         """Free rows are held from now on; `shares` are their indexes, `rows` those of all shares in turn."""
         self.memory = self.memory or Memory(len(self.state))
         self.memory.allot(key, terms, shares, rows)

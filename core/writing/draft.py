@@ -27,10 +27,10 @@ from core.errors import (
 from core.events import AnyEvent, CustomMetaSet, Grouped, Inserted, PartitionMade, Produced, Timed
 from core.limits import MAX_FIELDS
 from core.names import check_keys
-from core.state.cells.forms import from_bytes
 from core.state.cells.json_cells import EMPTY, NULL, Cells, json_values, merged, to_list
-from core.state.cells.plans import Plan
+from core.state.cells.placements import Placement
 from core.state.cells.readiness import covers
+from core.state.cells.signatures import from_bytes
 from core.state.partition import Partition
 
 from . import absent as gone
@@ -42,7 +42,7 @@ T = TypeVar("T")
 class Draft:
     """Rows of one partition and the events collected for them. `created` counts new rows.
 
-    `named` rows are what the caller's columns are as long as. `kept`: which of them are written, by position, where
+    `named` rows are what the caller's columns are as long as. `written`: which of them are written, by position, where
     cleared ones are left out (None: all); `skipped` are those.
     """
 
@@ -57,7 +57,7 @@ class Draft:
         self.rows: Ints = np.empty(0, np.int64)
         self.created = 0
         self.named = 0
-        self.kept: Ints | None = None
+        self.written: Ints | None = None
         self.skipped: list[int | str] = []
         self._packed: bytes | None = None
 
@@ -102,8 +102,8 @@ class Draft:
     def _absent(self, skip: bool) -> None:
         absent = self.indexes[self.rows == 0]
         gone.check_indexes(self.partition.rows, absent, self.engine.next_index, skip)
-        self.kept = np.flatnonzero(self.rows)
-        self.indexes, self.rows, self.skipped = self.indexes[self.kept], self.rows[self.kept], absent.tolist()
+        self.written = np.flatnonzero(self.rows)
+        self.indexes, self.rows, self.skipped = self.indexes[self.written], self.rows[self.written], absent.tolist()
 
     def add(self, count: int) -> None:
         """`count` new rows without keys."""
@@ -140,15 +140,15 @@ class Draft:
         """Without those that were cleared for good."""
         tombstones = self.partition.rows.tombstones
         kept = [i for i, name in enumerate(names) if name not in tombstones]
-        self.kept = np.array(kept, np.int64)
+        self.written = np.array(kept, np.int64)
         self.skipped = [key for key, name in zip(keys, names, strict=True) if name in tombstones]
         return [keys[i] for i in kept], [names[i] for i in kept]
 
-    def of_kept(self, cells: Cells) -> Cells:
+    def of_written(self, cells: Cells) -> Cells:
         """A column for the named rows as one for those that are written."""
-        if self.kept is None or isinstance(cells, bytes):
+        if self.written is None or isinstance(cells, bytes):
             return cells
-        return [cells[i] for i in self.kept.tolist()]
+        return [cells[i] for i in self.written.tolist()]
 
     def _create(self, count: int, keys: list[bytes] | None) -> None:
         if self.partition.is_sealed:
@@ -222,33 +222,35 @@ class Draft:
     def produce(self, write: FieldsWrite) -> None:
         """Make fields ready. Raises KindConflict, DtypeConflict."""
         grid = self.partition.grid
-        plan = grid.plan(write.form)
-        write = write if self.kept is None else write.at(self.kept)
-        if plan is None:
-            self._check_room(write.form)
+        placement = grid.placement(write.signature)
+        write = write if self.written is None else write.at(self.written)
+        if placement is None:
+            self._check_room(write.signature)
         indexes = self.packed()
-        if plan is not None and not self.is_all_new:
-            at = self._changed(plan, write)
+        if placement is not None and not self.is_all_new:
+            at = self._changed(placement, write)
             if len(at) < len(self.rows):
                 indexes, write = pack(self.indexes[at]), write.at(at)
         if indexes:
-            self.events.append(Produced(self.partition_id, indexes, write.form, write.sizes.tobytes(), write.backend))
+            self.events.append(
+                Produced(self.partition_id, indexes, write.signature, write.sizes.tobytes(), write.backend)
+            )
 
-    def _check_room(self, form: bytes) -> None:
-        names = {one.name for one in from_bytes(form)} | set(self.partition.fields)
+    def _check_room(self, signature: bytes) -> None:
+        names = {one.name for one in from_bytes(signature)} | set(self.partition.fields)
         if len(names) > MAX_FIELDS:
             raise Invalid.at("body.field_schema", f"would make more than {MAX_FIELDS} fields in a partition")
 
-    def _changed(self, plan: Plan, write: FieldsWrite) -> Ints:
+    def _changed(self, placement: Placement, write: FieldsWrite) -> Ints:
         """Positions of rows that lack one of the fields, or have another shape or cell in one."""
         grid = self.partition.grid
-        ready = np.flatnonzero(covers(grid.status.gather(self.rows), plan.mask))
-        if not len(ready) or plan.turning:
+        ready = np.flatnonzero(covers(grid.status.gather(self.rows), placement.mask))
+        if not len(ready) or placement.turning:
             return np.arange(len(self.rows))
         rows, there = self.rows[ready], write.at(ready)
-        same = (grid.sizes.at(rows, plan.slots) == there.sizes).all(1)
-        if there.backend != plan.consts:
-            for field, cells in zip(plan.fields, there.backend, strict=True):
+        same = (grid.sizes.at(rows, placement.slots) == there.sizes).all(1)
+        if there.backend != placement.consts:
+            for field, cells in zip(placement.fields, there.backend, strict=True):
                 same &= _same_cells(field.backend.at(rows, None), cells, len(rows))
         is_changed = np.ones(len(self.rows), np.bool_)
         is_changed[ready[same]] = False

@@ -14,9 +14,9 @@ from core.arrays import Ints
 from core.errors import DtypeConflict, Invalid
 from core.events import Declared
 from core.names import check_fields
-from core.state.cells.forms import FieldForm, FieldSaid, Memo, Said, to_bytes
 from core.state.cells.json_cells import NULL, CellChecker, Cells, Column, json_values
 from core.state.cells.shapes import Sizes
+from core.state.cells.signatures import FieldKey, FieldSignature, Memo, SignatureKey, to_bytes
 
 
 class ConstShape(Protocol):
@@ -90,9 +90,9 @@ SizeColumn = int | Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class FieldsWrite:
-    """What a write says of its fields: a form (core.state.cells.forms), sizes int32 [rows or 1, slots], cells."""
+    """What a write says of its fields: `signature` (core.state.cells.signatures), `sizes` int32 [rows or 1, slots]."""
 
-    form: bytes
+    signature: bytes
     sizes: Sizes
     backend: list[bytes | list[bytes]]
 
@@ -101,17 +101,17 @@ class FieldsWrite:
         sizes = self.sizes if len(self.sizes) == 1 else self.sizes[rows]
         places = rows.tolist()
         cells = [cell if isinstance(cell, bytes) else [cell[i] for i in places] for cell in self.backend]
-        return FieldsWrite(self.form, sizes, cells)
+        return FieldsWrite(self.signature, sizes, cells)
 
 
 def fields_write(
-    forms: Memo[Said, bytes], schemas: Mapping[str, SchemaIn], rows: int, cells: Mapping[str, Cells]
+    signatures: Memo[SignatureKey, bytes], schemas: Mapping[str, SchemaIn], rows: int, cells: Mapping[str, Cells]
 ) -> FieldsWrite:
     """The write of these schemas for `rows` rows; `cells` are checked. Raises DtypeConflict for ranks that differ.
 
-    A form seen before is recognised by what was said, sizes aside, and not checked again.
+    A signature seen before is recognised by what was said, sizes aside, and not checked again.
     """
-    said: list[FieldSaid] = []
+    said: list[FieldKey] = []
     columns: list[SizeColumn] = []
     for name, schema in schemas.items():
         lengths, shapes, shape = schema.lengths, schema.shapes, schema.shape
@@ -126,8 +126,8 @@ def fields_write(
             columns += shape
         said.append((name, schema.kind, schema.dtype, schema.ragged, rank, type(lengths), type(shapes), type(shape)))
     key = tuple(said)
-    form = forms.get(key) or forms.keep(key, _form(schemas, key))
-    return FieldsWrite(form, _sizes(columns, rows), [cells.get(name, NULL) for name in schemas])
+    signature = signatures.get(key) or signatures.put(key, _signature(schemas, key))
+    return FieldsWrite(signature, _sizes(columns, rows), [cells.get(name, NULL) for name in schemas])
 
 
 def _lengths(lengths: list[int] | ConstSize, rows: int, name: str) -> SizeColumn:
@@ -160,24 +160,24 @@ def _sizes(columns: list[SizeColumn], rows: int) -> Sizes:
     return sizes
 
 
-def _form(schemas: Mapping[str, SchemaIn], said: Said) -> bytes:
+def _signature(schemas: Mapping[str, SchemaIn], said: SignatureKey) -> bytes:
     check_fields(schemas, "body.field_schema")
-    return to_bytes([_field_form(one[0], schemas[one[0]], one[4]) for one in said])
+    return to_bytes([_field_signature(one[0], schemas[one[0]], one[4]) for one in said])
 
 
-def _field_form(name: str, schema: SchemaIn, rank: int | None) -> FieldForm:
+def _field_signature(name: str, schema: SchemaIn, rank: int | None) -> FieldSignature:
     loc = f"body.field_schema.{name}"
     given = [part for part in ("shape", "shapes", "lengths") if getattr(schema, part) is not None]
     if _kind(schema, loc) == "object":
         if given:
             raise Invalid.at(loc, 'an object has no shapes or lengths: give {"kind": "object"} alone')
-        return FieldForm(name, "object", None, False, None)
+        return FieldSignature(name, "object", None, False, None)
     if len(given) != 1:
         raise Invalid.at(loc, "give exactly one of shape, shapes and lengths")
     if given != ["shape"] and schema.ragged is False:
         raise Invalid.at(loc, f"{given[0]} are for ragged fields: leave ragged out, or give one shape")
     is_ragged = given != ["shape"] or bool(schema.ragged)
-    return FieldForm(name, "tensor", schema.dtype, is_ragged, 1 if given == ["lengths"] else rank)
+    return FieldSignature(name, "tensor", schema.dtype, is_ragged, 1 if given == ["lengths"] else rank)
 
 
 def _wrong_length(values: Sequence[object], rows: int, loc: str) -> Invalid:

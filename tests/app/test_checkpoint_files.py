@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.checkpoints import Checkpoints, Note, Order
+from app.checkpoints import CheckpointRequest, Checkpoints, Note
 from core.errors import CheckpointCorrupt, CheckpointExists, CheckpointNotFound
 from core.journal import BEFORE_FIRST
 from core.snapshot.image import image
@@ -24,7 +24,7 @@ def kept(tmp_path: Path) -> Checkpoints:
 
 
 def save(kept: Checkpoints, name: str, key: str | None = None) -> Note:
-    kept.save(Order(name, key, "2026-01-01T00:00:00.000Z"), BEFORE_FIRST, 0, image(new_engine()))
+    kept.save(CheckpointRequest(name, key, "2026-01-01T00:00:00.000Z"), BEFORE_FIRST, 0, image(new_engine()))
     return kept.find(name)
 
 

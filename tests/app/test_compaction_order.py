@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.checkpoints import Checkpoints, Order
+from app.checkpoints import CheckpointRequest, Checkpoints
 from app.compaction import Compaction
 from core.errors import JournalUnavailable
 from core.journal import EntryId
@@ -38,7 +38,7 @@ def at(seq: int) -> EntryId:
 
 
 def asked(compaction: Compaction, seq: int) -> "asyncio.Task[None]":
-    order = Order("c", "2026-01-01T00:00:00Z", None)
+    order = CheckpointRequest("c", "2026-01-01T00:00:00Z", None)
     return asyncio.ensure_future(compaction.checkpoint(at(seq), Checkpoints(Path("nowhere"), 0), order))
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.engine import Engine
-from core.operations.claim import Claimed, Wanted, claim_now
+from core.operations.claim import Claimed, ClaimRequest, claim_now
 from core.operations.consumption import reset_consumption
 from core.operations.delete import delete
 from core.operations.partitions import put_partition
@@ -75,7 +75,7 @@ def build(rows: list[tuple[str | None, str, Any]]) -> State:
     consumed = [index for index, (_, fate) in indexes.items() if fate == "consumed"]
     if consumed:
         write(engine, "p", consumed, ["f"])
-        claim_now(engine, "p", Wanted("t", ("f",), len(consumed), 1, 0, sampler("sequential", {}), View()))
+        claim_now(engine, "p", ClaimRequest("t", ("f",), len(consumed), 1, 0, sampler("sequential", {}), View()))
     write(engine, "p", [index for index, (_, fate) in indexes.items() if fate in ("ready", "cleared")], ["f"])
     delete(engine, "p", Selector(indexes=[index for index, (_, fate) in indexes.items() if fate == "cleared"]))
     free = {index for index, (_, fate) in indexes.items() if fate == "ready"}
@@ -121,8 +121,8 @@ class SamplerContract:
         rows = self.sampler.take(state.partition, state.supply, most)
         return state.partition.rows.global_index[rows].tolist()
 
-    def wanted(self, number: int) -> Wanted:
-        return Wanted("t", ("f",), self.step, self.step, 0, self.asking(number), View())
+    def wanted(self, number: int) -> ClaimRequest:
+        return ClaimRequest("t", ("f",), self.step, self.step, 0, self.asking(number), View())
 
     @each_state
     @given(ROWS, st.integers(1, 4))
@@ -157,7 +157,7 @@ class SamplerContract:
             kept = [self.taken(state, most * self.step) for most in (1, 3, 24)]
             state.partition.supplies.clear()
             assert kept == [self.taken(state, most * self.step) for most in (1, 3, 24)], round_
-            least = Wanted(
+            least = ClaimRequest(
                 "t", ("f",), 2 * self.step, self.step, 0, self.asking(round_ * self.step * self.ranks), View()
             )
             claim_now(state.engine, "p", least)

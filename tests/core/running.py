@@ -13,7 +13,7 @@ from typing import Any
 
 from core.engine import Engine
 from core.journal import Appended, EntryId, MemoryJournal
-from core.operations.claim import Answer, Claimed, Wanted, claim
+from core.operations.claim import Answer, Claimed, ClaimRequest, claim
 from core.reading.batch import View
 from core.runtime.executor import Executor
 from core.samplers import Sampler, Sequential
@@ -117,7 +117,7 @@ class Running:
         self, size: int = 1, least: int | None = None, partition: str = "p", sampler: Sampler | None = None
     ) -> "asyncio.Future[Any]":
         """A claim of field `x` for one task that waits up to 60 s."""
-        wanted = Wanted("t", ("x",), size, least or size, 60.0, sampler or Sequential(), View())
+        wanted = ClaimRequest("t", ("x",), size, least or size, 60.0, sampler or Sequential(), View())
         return self.executor.submit(claim, handed, partition, wanted)
 
 

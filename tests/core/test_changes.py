@@ -13,10 +13,9 @@ import pytest
 from core.engine import Engine
 from core.errors import Compacted, Invalid, PartitionCleared, PartitionNotFound
 from core.operations import changes
-from core.operations.changes import Asked, Changes, await_changes, list_changes
-from core.operations.claim import Wanted as Wish
-from core.operations.claim import claim_now
-from core.operations.clears import Wanted, abort_clear, commit_clear, plan_clear
+from core.operations.changes import Changes, ChangesRequest, await_changes, list_changes
+from core.operations.claim import ClaimRequest, claim_now
+from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.delete import delete
 from core.operations.due import expire
 from core.operations.parked import Parked
@@ -45,7 +44,7 @@ def names(changes: Changes) -> tuple[list[str], list[str]]:
 
 
 def since(engine: Engine, revision: int, where: Where | None = None, **more: Any) -> tuple[list[str], list[str]]:
-    return names(list_changes(engine, P, Asked(revision, where=where, **more)))
+    return names(list_changes(engine, P, ChangesRequest(revision, where=where, **more)))
 
 
 def put(engine: Engine, **values: int | None) -> None:
@@ -65,7 +64,7 @@ def drop(engine: Engine, *keys: str) -> None:
 class Mirror:
     """What one follower knows: the custom meta of each key, as of `revision`."""
 
-    asked: Asked
+    asked: ChangesRequest
     known: dict[str, Any] = field(default_factory=dict)
     fulfilled: set[str] = field(default_factory=set)
 
@@ -148,7 +147,7 @@ def do_something(engine: Engine, chance: np.random.Generator) -> None:
 def clear_something(engine: Engine, chance: np.random.Generator, there: list[str]) -> None:
     pending = list(engine.clears.pending.values())
     if not pending or chance.integers(0, 2):
-        plan_clear(engine, P, Wanted(Selector(keys=there)))
+        plan_clear(engine, P, ClearRequest(Selector(keys=there)))
     else:
         close = commit_clear if chance.integers(0, 2) else abort_clear
         close(engine, pending[0].clear_id)
@@ -165,7 +164,7 @@ def test_a_mirror_is_the_listing(seed: int, monkeypatch: pytest.MonkeyPatch) -> 
     engine, book = new_engine(), Book()
     write(engine, P, add(engine, P, 2), ["f"])
     mirrors = [
-        Mirror(Asked(0, prefix, where, int(chance.integers(1, 4))))
+        Mirror(ChangesRequest(0, prefix, where, int(chance.integers(1, 4))))
         for prefix in ("", "a")
         for where in (None, NEW, ABSENT)
     ]
@@ -195,7 +194,7 @@ def test_changes_come_in_the_order_of_their_revisions() -> None:
     put(engine, c=2)
     write(engine, P, [0], ["f"])
     put(engine, d=1)
-    found = list_changes(engine, P, Asked(start))
+    found = list_changes(engine, P, ChangesRequest(start))
     assert names(found) == (["c", "a", "d"], [])
     assert [line.revision for line in found.lines] == [start + 1, start + 2, start + 3]
     assert found.revision == engine.revision
@@ -220,10 +219,12 @@ def test_clearing_is_leaving_and_an_abort_a_change() -> None:
     engine = new_engine()
     put(engine, a=9, b=9, c=1)
     start = engine.revision
-    kept, gone = (plan_clear(engine, P, Wanted(Selector(keys=keys))).clear.clear_id for keys in (["a", "c"], ["b"]))
+    kept, gone = (
+        plan_clear(engine, P, ClearRequest(Selector(keys=keys))).clear.clear_id for keys in (["a", "c"], ["b"])
+    )
     for where, removed in ((None, ["a", "c", "b"]), (NEW, ["a", "b"])):
         assert since(engine, start, where) == ([], removed)
-    waiting = parked(engine, Asked(engine.revision))
+    waiting = parked(engine, ChangesRequest(engine.revision))
     commit_clear(engine, gone)
     assert isinstance(again(waiting), Parked)
     abort_clear(engine, kept)
@@ -239,9 +240,9 @@ def test_what_changes_with_the_last_row_of_a_field_is_told() -> None:
     put(engine, a=1, b=1)
     write(engine, P, [0], ["f"])
     patch_backend_meta(engine, P, RowWrite([1]), {"f": Const(b'"x"')})
-    seen = plan_clear(engine, P, Wanted(Selector([0]))).clear.clear_id
+    seen = plan_clear(engine, P, ClearRequest(Selector([0]))).clear.clear_id
     start = engine.revision
-    waiting = parked(engine, Asked(start))
+    waiting = parked(engine, ChangesRequest(start))
     commit_clear(engine, seen)
     assert waiting.is_ripe()
     assert since(engine, start) == (["b"], [])
@@ -299,12 +300,12 @@ def test_pages_cut_a_revision_and_say_what_is_whole() -> None:
     put(engine, a=1, b=1, c=1)
     first = engine.revision
     put(engine, d=1)
-    asked = Asked(0, limit=2)
+    asked = ChangesRequest(0, limit=2)
     one = list_changes(engine, P, asked)
     assert (names(one)[0], one.revision) == (["a", "b"], first - 1)
     two = list_changes(engine, P, replace(asked, cursor=one.next_cursor))
     assert (names(two)[0], two.revision, two.next_cursor) == (["c", "d"], engine.revision, None)
-    three = list_changes(engine, P, Asked(0, limit=3))
+    three = list_changes(engine, P, ChangesRequest(0, limit=3))
     assert (names(three)[0], three.revision) == (["a", "b", "c"], first)
     assert since(engine, three.revision) == (["d"], [])
 
@@ -326,7 +327,7 @@ def test_only_so_much_is_known_of_the_past(monkeypatch: pytest.MonkeyPatch) -> N
         drop(engine, f"k{i}")
     with pytest.raises(Compacted, match="since_revision=0"):
         since(engine, start)
-    floor = engine.partitions[P].past.left.floor
+    floor = engine.partitions[P].key_history.left.floor
     assert floor == start + 2
     assert since(engine, floor) == ([], ["k2", "k3", "k4", "k5"])
     assert len(since(engine, 0)[0]) == 14
@@ -342,7 +343,7 @@ def test_the_past_is_bounded_in_bytes_and_the_newest_change_is_always_there(monk
     monkeypatch.setattr(past, "MAX_BYTES", 1000)
     engine = new_engine()
     insert(engine, P, None, RowWrite(keys=["a", "b"], custom_meta=[json.dumps({"t": "x" * 400}).encode()] * 2), False)
-    trail = engine.partitions[P].past.replaced
+    trail = engine.partitions[P].key_history.replaced
     for step in range(50):
         patch_custom_meta(engine, P, RowWrite(keys=["a", "b"], custom_meta=[json.dumps({"n": step}).encode()] * 2))
         assert since(engine, engine.revision - 1, parsed(("t", "exists"))) == (["a", "b"], [])
@@ -368,7 +369,7 @@ def test_a_partition_made_anew_knows_when_the_last_one_ended() -> None:
         since(engine, start)
     assert since(engine, 0) == (["b"], [])  # whoever has no copy
     with pytest.raises(PartitionNotFound):
-        list_changes(engine, "never", Asked(0))
+        list_changes(engine, "never", ChangesRequest(0))
 
 
 def test_it_survives_a_restart() -> None:
@@ -388,7 +389,7 @@ def test_it_survives_a_restart() -> None:
 # Waiting
 
 
-def parked(engine: Engine, asked: Asked) -> Parked[Changes]:
+def parked(engine: Engine, asked: ChangesRequest) -> Parked[Changes]:
     waiting = await_changes(engine, P, asked, 30.0)
     assert isinstance(waiting, Parked)
     assert not waiting.is_ripe()
@@ -402,7 +403,7 @@ def again(waiting: Parked[Changes], *, is_last: bool = False) -> Changes | Parke
 def test_who_waits_is_woken_by_a_change_that_matches_alone() -> None:
     engine = new_engine()
     put(engine, a=1, b=9)
-    waiting = parked(engine, Asked(engine.revision, where=NEW))
+    waiting = parked(engine, ChangesRequest(engine.revision, where=NEW))
     add_keys(engine, P, ["z"])
     write(engine, P, [0], ["f"])
     assert waiting.is_ripe()
@@ -421,15 +422,15 @@ def test_what_touches_no_row_wakes_no_one() -> None:
     engine = new_engine()
     put(engine, a=1)
     write(engine, P, [0], ["f"])
-    waiting = parked(engine, Asked(engine.revision))
-    claim_now(engine, P, Wish("t", ("f",), 1, 1, 0, sampler("sequential", {}), View(), 9.0))
+    waiting = parked(engine, ChangesRequest(engine.revision))
+    claim_now(engine, P, ClaimRequest("t", ("f",), 1, 1, 0, sampler("sequential", {}), View(), 9.0))
     assert not waiting.is_ripe()
 
 
 def test_at_the_deadline_it_says_that_there_was_nothing() -> None:
     engine = new_engine()
     put(engine, a=1)
-    waiting = parked(engine, Asked(engine.revision, where=NEW))
+    waiting = parked(engine, ChangesRequest(engine.revision, where=NEW))
     put(engine, a=2)
     found = again(waiting, is_last=True)
     assert isinstance(found, Changes)
@@ -439,7 +440,7 @@ def test_at_the_deadline_it_says_that_there_was_nothing() -> None:
 def test_the_end_of_the_partition_ends_the_wait() -> None:
     engine = new_engine()
     put(engine, a=1)
-    waiting = parked(engine, Asked(engine.revision))
+    waiting = parked(engine, ChangesRequest(engine.revision))
     delete_partition(engine, P, None)
     assert waiting.is_ripe()
     with pytest.raises(PartitionCleared):
@@ -449,15 +450,15 @@ def test_the_end_of_the_partition_ends_the_wait() -> None:
 def test_what_there_is_already_is_not_waited_for() -> None:
     engine = new_engine()
     put(engine, a=1)
-    assert isinstance(await_changes(engine, P, Asked(0), 30.0), Changes)
+    assert isinstance(await_changes(engine, P, ChangesRequest(0), 30.0), Changes)
     with pytest.raises(PartitionNotFound):
-        await_changes(engine, "never", Asked(0), 30.0)
+        await_changes(engine, "never", ChangesRequest(0), 30.0)
 
 
 def test_many_who_wait_for_one_change_look_for_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = new_engine()
     put(engine, a=1, b=1)
-    waiting = [parked(engine, Asked(engine.revision, prefix)) for prefix in ("", "a", "b")]
+    waiting = [parked(engine, ChangesRequest(engine.revision, prefix)) for prefix in ("", "a", "b")]
     put(engine, a=2)
     looks: list[int] = []
     after = following.after

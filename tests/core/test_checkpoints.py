@@ -11,11 +11,10 @@ from core.apply.restore import JUMP
 from core.engine import Engine
 from core.errors import CheckpointCorrupt, Compacted, EpochMismatch, LeaseLost
 from core.events import Restored
-from core.operations.changes import Asked, list_changes
+from core.operations.changes import ChangesRequest, list_changes
 from core.operations.checkpoints import Saved, Went, begin_history, image_of, looked_through, restore
-from core.operations.claim import Claimed, Wanted, claim_now
-from core.operations.clears import Wanted as Clearing
-from core.operations.clears import abort_clear, plan_clear
+from core.operations.claim import Claimed, ClaimRequest, claim_now
+from core.operations.clears import ClearRequest, abort_clear, plan_clear
 from core.operations.consumption import Counts, counts_of, reset_consumption
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack
@@ -40,7 +39,7 @@ def saved_of(engine: Engine) -> Saved:
 
 
 def take(engine: Engine, count: int, lease_s: float | None = None) -> Claimed:
-    answer = claim_now(engine, P, Wanted("t", ("x",), count, 1, 0.0, Sequential(), View(), lease_s))
+    answer = claim_now(engine, P, ClaimRequest("t", ("x",), count, 1, 0.0, Sequential(), View(), lease_s))
     assert isinstance(answer, Claimed)
     return answer
 
@@ -53,7 +52,7 @@ def filled() -> Engine:
 
 def without_time(engine: Engine) -> Any:
     """What is seen of the state but when it was."""
-    return dump(engine, "revision", "epoch", "next_index", "past", "history", "replies", "changed_at")
+    return dump(engine, "revision", "epoch", "next_index", "key_history", "history", "replies", "changed_at")
 
 
 def test_all_is_as_it_was_and_no_number_comes_again() -> None:
@@ -62,7 +61,7 @@ def test_all_is_as_it_was_and_no_number_comes_again() -> None:
     lease = take(engine, 2, lease_s=60.0).lease
     assert lease is not None
     ack(engine, lease.claim_id, Ack(lease.token, None, [], []))
-    plan_clear(engine, P, Clearing(Selector(keys=["h"])))
+    plan_clear(engine, P, ClearRequest(Selector(keys=["h"])))
     saved = saved_of(engine)
     before, revision = without_time(engine), engine.revision
     add_keys(engine, "other", ["a", "b"])
@@ -85,7 +84,7 @@ def test_what_was_leased_waits_for_anyone_and_was_not_handed_out() -> None:
     assert first is not None
     assert second is not None
     ack(engine, first.claim_id, Ack(first.token, [0], [], []))
-    clear = plan_clear(engine, P, Clearing(Selector(keys=["c"]))).clear.clear_id
+    clear = plan_clear(engine, P, ClearRequest(Selector(keys=["c"]))).clear.clear_id
     book.take(engine)
     saved = saved_of(engine)
     ack(engine, second.claim_id, Ack(second.token, None, [], []))
@@ -111,7 +110,7 @@ def share(engine: Engine, name: str, rank: int, batch: int, lease_s: float | Non
     """Two rows of a sampler with memory."""
     split = {"dp_size": 2, "weight": "w"} if name == "seqlen_balanced" else {}
     chosen = sampler(name, {"dp_rank": rank, "batch_index": batch, **split})
-    answer = claim_now(engine, P, Wanted("t", ("x",), 2, 2, 0.0, chosen, View(), lease_s))
+    answer = claim_now(engine, P, ClaimRequest("t", ("x",), 2, 2, 0.0, chosen, View(), lease_s))
     assert isinstance(answer, Claimed)
     return answer
 
@@ -141,7 +140,7 @@ def test_shares_are_released_too_and_their_batch_is_new(name: str, how: str) -> 
     assert counts_of(engine.partitions[P], "t") == Counts(consumed, 0, 0, 12, False)
     assert share(engine, name, 0, 0).claim_id == done[0].claim_id, "a batch that was accepted is told again"
     assert share(engine, name, 0, 1).claim_id != held.claim_id
-    rest = Wanted("t", ("x",), 12, 1, 0.0, Sequential(), View())
+    rest = ClaimRequest("t", ("x",), 12, 1, 0.0, Sequential(), View())
     taken = claim_now(engine, P, rest)
     assert isinstance(taken, Claimed)
     assert len(taken.batch.global_indexes) == 12 - consumed - {"rank_aware": 2, "seqlen_balanced": 4}[name]
@@ -188,7 +187,7 @@ def lost() -> tuple[Engine, Saved]:
     engine = filled()
     saved = saved_of(engine)
     delete(engine, P, Selector(keys=["a", "b"]))
-    plan_clear(engine, P, Clearing(Selector(keys=["c"])))
+    plan_clear(engine, P, ClearRequest(Selector(keys=["c"])))
     revoke(engine, P, Selector(keys=["d", "e"]), ("x",))
     write(engine, P, [4], ["x"])
     return engine, saved
@@ -236,9 +235,9 @@ def test_who_followed_its_keys_begins_anew() -> None:
     seen = engine.revision_of(P)
     restore(engine, saved, unproduced=False)
     with pytest.raises(Compacted):
-        list_changes(engine, P, Asked(seen))
-    assert len(list_changes(engine, P, Asked(0)).lines) == 8
-    assert list_changes(engine, P, Asked(engine.revision)).lines == []
+        list_changes(engine, P, ChangesRequest(seen))
+    assert len(list_changes(engine, P, ChangesRequest(0)).lines) == 8
+    assert list_changes(engine, P, ChangesRequest(engine.revision)).lines == []
 
 
 def test_rows_with_a_time_have_it_anew() -> None:

@@ -9,9 +9,16 @@ import pytest
 
 from core.engine import Engine
 from core.errors import ClearClosed, ClearNotFound, Invalid, LeaseLost, SampleCleared, SampleClearing, TooManySamples
-from core.operations.claim import Claimed, NotClaimed, Wanted, claim_now
-from core.operations.clears import Seen, abort_clear, commit_clear, get_clear, list_clears, plan_clear
-from core.operations.clears import Wanted as Wish
+from core.operations.claim import Claimed, ClaimRequest, NotClaimed, claim_now
+from core.operations.clears import (
+    ClearRequest,
+    SeenClear,
+    abort_clear,
+    commit_clear,
+    get_clear,
+    list_clears,
+    plan_clear,
+)
 from core.operations.consumption import counts_of, read_consumption, reset_consumption
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack, expire, get_claim, list_dead
@@ -29,12 +36,12 @@ from tests.model.compare import dump
 P = "p"
 
 
-def plan(engine: Engine, *indexes: int, **more: Any) -> Seen:
+def plan(engine: Engine, *indexes: int, **more: Any) -> SeenClear:
     """A clear of these rows."""
-    return plan_clear(engine, P, Wish(Selector(list(indexes)), **more))
+    return plan_clear(engine, P, ClearRequest(Selector(list(indexes)), **more))
 
 
-def planned(seen: Seen) -> dict[str, Any]:
+def planned(seen: SeenClear) -> dict[str, Any]:
     """The plan as plain values."""
     assert seen.plan is not None
     keys, fields = json.loads(seen.plan.keys), json.loads(seen.plan.fields)
@@ -42,21 +49,21 @@ def planned(seen: Seen) -> dict[str, Any]:
 
 
 def claim(engine: Engine, rows: int = 1, lease_s: float | None = None, task: str = "t", **by: Any) -> list[int] | None:
-    wanted = Wanted(task, ("n",), rows, rows, 0, sampler(by.pop("name", "sequential"), by), View(("n",)), lease_s)
+    wanted = ClaimRequest(task, ("n",), rows, rows, 0, sampler(by.pop("name", "sequential"), by), View(("n",)), lease_s)
     found = claim_now(engine, P, wanted)
     return found.batch.global_indexes.tolist() if isinstance(found, Claimed) else None
 
 
 def lease(engine: Engine, rows: int = 1, length_s: float = 10.0) -> Any:
     """The lease of the next rows."""
-    wanted = Wanted("t", ("n",), rows, rows, 0, sampler("sequential", {}), View(("n",)), length_s)
+    wanted = ClaimRequest("t", ("n",), rows, rows, 0, sampler("sequential", {}), View(("n",)), length_s)
     found = claim_now(engine, P, wanted)
     assert isinstance(found, Claimed)
     return found.lease
 
 
 def refusal(engine: Engine) -> NotClaimed:
-    wanted = Wanted("t", ("n",), 100, 100, 0, sampler("sequential", {}), View(("n",)))
+    wanted = ClaimRequest("t", ("n",), 100, 100, 0, sampler("sequential", {}), View(("n",)))
     found = claim_now(engine, P, wanted)
     assert isinstance(found, NotClaimed)
     return found
@@ -143,7 +150,7 @@ def test_an_abort_brings_back_every_byte() -> None:
     rows = add_keys(engine, P, ["a", "b", "c"], group_ids=["g", "g", None], custom_meta=[b'{"n":1}', b"null", b"null"])
     write(engine, P, rows, {"n": Schema("int64", shapes=[[1], [2], [3]])}, {"n": [b"1", b"2", b"3"]})
     claim(engine)
-    before, past = dump(engine.partitions), deepcopy(engine.partitions[P].past)
+    before, past = dump(engine.partitions), deepcopy(engine.partitions[P].key_history)
     seen = plan(engine, rows[0], rows[1])
     assert abort_clear(engine, seen.clear.clear_id).clear.state == "aborted"
     partition = engine.partitions[P]
@@ -151,7 +158,7 @@ def test_an_abort_brings_back_every_byte() -> None:
     partition.revision -= 2
     partition.rows.revision[1:3] -= 3
     partition.rows.by_key = dict(sorted(partition.rows.by_key.items()))
-    partition.past = past  # it tells of more now
+    partition.key_history = past  # it tells of more now
     assert dump(engine.partitions) == before
     assert claim(engine, 2) == rows[1:]
 
@@ -197,7 +204,7 @@ def test_what_is_clearing_is_skipped_by_the_next_clear_and_by_delete() -> None:
     second = plan(engine, 0, 1, 2, 99)
     assert (planned(second)["rows"], second.skipped) == ([0], (1, 2))
     assert delete(engine, P, Selector([1, 3, 3])) == (1, engine.revision, [1])
-    everything = plan_clear(engine, P, Wish(Selector(), is_all=True))
+    everything = plan_clear(engine, P, ClearRequest(Selector(), is_all=True))
     assert (planned(everything), everything.skipped) == ({"rows": [], "keys": [], "fields": {}}, (0, 1, 2))
 
 
@@ -434,7 +441,7 @@ def test_a_claim_with_where_sees_what_is_clearing_neither_before_nor_after_it_wa
 
     def odd(task: str, most: int) -> list[int]:
         by, of = sampler("sequential", {}), parsed(("v", "==", 1))
-        found = claim_now(engine, P, Wanted(task, ("n",), most, 1, 0, by, View(("n",)), where=of))
+        found = claim_now(engine, P, ClaimRequest(task, ("n",), most, 1, 0, by, View(("n",)), where=of))
         return found.batch.global_indexes.tolist() if isinstance(found, Claimed) else []
 
     assert odd("warm", 1) == [1]
@@ -505,7 +512,7 @@ def test_clearing_rows_outlive_the_closing_of_gaps() -> None:
     assert claim(engine, 8, **by) == list(range(2990, 2998))
     assert planned(seen)["fields"]["n"]["backend_meta"] == [0, 2, 2999]
     abort_clear(engine, seen.clear.clear_id)
-    assert planned(plan_clear(engine, P, Wish(Selector(key_prefix="k2999"))))["rows"] == [2999]
+    assert planned(plan_clear(engine, P, ClearRequest(Selector(key_prefix="k2999"))))["rows"] == [2999]
     assert claim(engine, 2, **by) == [0, 1]
     assert engine.partitions[P].groups.size.sum() == engine.partitions[P].rows.live_count
 
@@ -550,9 +557,9 @@ def test_where_groups_and_prefixes_say_what_goes() -> None:
         (Selector(), {"where": old, "is_all": True}, [0]),
         (Selector(keys=["b1", "a1", "b1"]), {}, [0, 2]),
     ):
-        seen = plan_clear(engine, P, Wish(selector, **more))
+        seen = plan_clear(engine, P, ClearRequest(selector, **more))
         assert planned(seen)["rows"] == rows
-        again = plan_clear(engine, P, Wish(selector, **more))
+        again = plan_clear(engine, P, ClearRequest(selector, **more))
         assert (planned(again)["rows"], list(again.skipped)) == ([], rows)
         abort_clear(engine, seen.clear.clear_id)
     assert where([], "body.where") is None
@@ -561,7 +568,7 @@ def test_where_groups_and_prefixes_say_what_goes() -> None:
 def test_nothing_named_and_all_is_one_of_them() -> None:
     for selector, is_all in ((Selector(), False), (Selector([1]), True)):
         with pytest.raises(Invalid, match="all: true"):
-            Wish(selector, is_all=is_all)
+            ClearRequest(selector, is_all=is_all)
 
 
 def test_a_clear_has_at_most_so_many_rows() -> None:
@@ -570,7 +577,7 @@ def test_a_clear_has_at_most_so_many_rows() -> None:
         add(engine, P, 40_000)
     before = engine.revision
     with pytest.raises(Invalid, match="means 80000 samples: a clear has at most 65536"):
-        plan_clear(engine, P, Wish(Selector(), is_all=True))
+        plan_clear(engine, P, ClearRequest(Selector(), is_all=True))
     assert engine.revision == before
 
 

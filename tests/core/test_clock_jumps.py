@@ -8,9 +8,8 @@ import pytest
 from core.engine import Engine
 from core.journal import MemoryJournal
 from core.operations import due
-from core.operations.claim import NotClaimed, Wanted, claim_now
-from core.operations.clears import Wanted as Clearing
-from core.operations.clears import get_clear, plan_clear
+from core.operations.claim import ClaimRequest, NotClaimed, claim_now
+from core.operations.clears import ClearRequest, get_clear, plan_clear
 from core.operations.partitions import get_partition
 from core.reading.batch import View
 from core.reading.selectors import Selector
@@ -28,7 +27,7 @@ LEASE_S = TTL_S = 10.0
 def begin(engine: Engine) -> None:
     """A lease of one of two rows, and three rows that have some time to be produced."""
     grow(engine, "p", 2)
-    claim_now(engine, "p", Wanted("l", ("x",), 1, 1, 0.0, Sequential(), View(), LEASE_S))
+    claim_now(engine, "p", ClaimRequest("l", ("x",), 1, 1, 0.0, Sequential(), View(), LEASE_S))
     add_keys(engine, "u", ["a", "b", "c"], ttl_s=TTL_S)
 
 
@@ -83,7 +82,7 @@ def test_what_is_told_of_the_wall_follows_it_and_no_age_is_below_nought(jump: fl
     engine = new_engine()
     engine.wall = wall = Clock(1_000_000_000.0)
     grow(engine, "p", 2)
-    planned = plan_clear(engine, "p", Clearing(Selector(indexes=[0])))
+    planned = plan_clear(engine, "p", ClearRequest(Selector(indexes=[0])))
     wall.now += jump
     grow(engine, "q")
     assert get_clear(engine, planned.clear.clear_id, False).age_s == max(0.0, jump)

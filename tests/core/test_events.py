@@ -15,9 +15,8 @@ from core.arrays import pack, unpack
 from core.engine import Engine
 from core.events import AnyEvent, Change, Declared, Event, Limits, Settings
 from core.operations.checkpoints import begin_history, image_of, looked_through, restore
-from core.operations.claim import Claimed, Wanted, claim_now
-from core.operations.clears import Wanted as Wish
-from core.operations.clears import abort_clear, commit_clear, plan_clear
+from core.operations.claim import Claimed, ClaimRequest, claim_now
+from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.consumption import reset_consumption
 from core.operations.delete import delete
 from core.operations.due import expire
@@ -29,16 +28,16 @@ from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import Sequential
 from core.samplers.rank_aware import RankAware
-from core.state.cells.forms import FieldForm, to_bytes
 from core.state.cells.json_cells import Const
+from core.state.cells.signatures import FieldSignature, to_bytes
 from tests.core.world import OBJECT, TENSOR, Book, Schema, add, add_keys, new_engine
 from tests.model.compare import dump
 
 INDEXES = pack(unpack(b"\x00" * 8 + b"\xff" * 7 + b"\x7f"))
 FORMS = [
-    to_bytes([FieldForm("f", "tensor", "int64", False, 1)]),
-    to_bytes([FieldForm("f", "tensor", "int64", True, 1)]),
-    to_bytes([FieldForm("o", "object", None, False, None)]),
+    to_bytes([FieldSignature("f", "tensor", "int64", False, 1)]),
+    to_bytes([FieldSignature("f", "tensor", "int64", True, 1)]),
+    to_bytes([FieldSignature("o", "object", None, False, None)]),
 ]
 # New ones go to the end: the first fifteen are pinned below.
 SAMPLES: list[AnyEvent] = [
@@ -69,7 +68,7 @@ SAMPLES: list[AnyEvent] = [
     events.Revoked("p", INDEXES, ["f", "o"]),
     events.Timed("p", INDEXES, 0.25),
     events.Expired("p", INDEXES),
-    events.Allotted("p", "task", "rank_aware:0:1", events.Terms(("f",), 2, "explicit", b"{}"), [INDEXES, b""]),
+    events.Allotted("p", "task", "rank_aware:0:1", events.ShareTerms(("f",), 2, "explicit", b"{}"), [INDEXES, b""]),
     events.Consumed("p", "task", b"", 2),
     events.Begun("", "name"),
     events.Restored("", b"image"),
@@ -111,21 +110,21 @@ def life() -> Engine:
     produce(engine, "p", RowWrite(keys), False, {"f": Schema("int64", lengths=[3, 5])}, {})
     patch_custom_meta(engine, "p", RowWrite(keys[:1], custom_meta=[b'{"v":null}']))
     patch_backend_meta(engine, "p", RowWrite(keys[1:]), {"o": Const(b'"moved"')})
-    assert isinstance(claim_now(engine, "p", Wanted("t", ("f",), 2, 1, 0, Sequential(), View())), Claimed)
+    assert isinstance(claim_now(engine, "p", ClaimRequest("t", ("f",), 2, 1, 0, Sequential(), View())), Claimed)
     reset_consumption(engine, "p", "t")
     patch_partition(engine, "p", None, 8, None)
-    leased = claim_now(engine, "p", Wanted("t", ("f",), 2, 1, 0, Sequential(), View(), 5.0))
+    leased = claim_now(engine, "p", ClaimRequest("t", ("f",), 2, 1, 0, Sequential(), View(), 5.0))
     assert isinstance(leased, Claimed)
     assert leased.lease is not None
     extend(engine, leased.claim_id, leased.lease.token, 9.0)
     ack(engine, leased.claim_id, Ack(leased.lease.token, keys[:1], (), [(keys[1], "empty")]))
     revoke(engine, "p", Selector(indexes=keys), ("o",))
     first = RankAware(dp_rank=0, batch_index=0)
-    assert isinstance(claim_now(engine, "p", Wanted("u", ("f",), 2, 1, 0, first, View(), 5.0)), Claimed)
+    assert isinstance(claim_now(engine, "p", ClaimRequest("u", ("f",), 2, 1, 0, first, View(), 5.0)), Claimed)
     seal_partition(engine, "p")
     delete(engine, "p", Selector(indexes=keys[:1]))
     for close in (abort_clear, commit_clear):
-        close(engine, plan_clear(engine, "p", Wish(Selector(indexes=keys))).clear.clear_id)
+        close(engine, plan_clear(engine, "p", ClearRequest(Selector(indexes=keys))).clear.clear_id)
     add(engine, "gone")
     add(engine, "gone", ttl_s=5.0)
     expire(engine, 5.0)

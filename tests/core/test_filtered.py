@@ -14,9 +14,8 @@ import core.state.partition
 import core.state.supply.filtered
 from batchmeta.wire.requests import Where as Wire
 from core.engine import Engine
-from core.operations.claim import Answer, Claimed, NotClaimed, Wanted, claim, claim_now, explain_claim
-from core.operations.clears import Wanted as Clearing
-from core.operations.clears import abort_clear, commit_clear, plan_clear
+from core.operations.claim import Answer, Claimed, ClaimRequest, NotClaimed, claim, claim_now, explain_claim
+from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.consumption import reset_consumption
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack
@@ -42,9 +41,10 @@ def parsed(conditions: list[dict[str, Any]]) -> Where | None:
     return where(msgspec.convert(conditions, Wire), "body.where")
 
 
-def wanted(conditions: list[dict[str, Any]], rows: int = 1, **more: Any) -> Wanted:
-    parts: dict[str, Any] = {"least": rows, "wait_s": 0.0, "sampler": sampler("sequential", {}), "view": View(("f",))}
-    return Wanted("t", ("f",), rows, where=parsed(conditions), **{**parts, **more})
+def wanted(conditions: list[dict[str, Any]], rows: int = 1, **more: Any) -> ClaimRequest:
+    parts: dict[str, Any] = {"min_batch_size": rows, "wait_s": 0.0, "view": View(("f",))}
+    parts["sampler"] = sampler("sequential", {})
+    return ClaimRequest("t", ("f",), rows, where=parsed(conditions), **{**parts, **more})
 
 
 def tagged(engine: Engine, *tags: dict[str, Any], **more: Any) -> list[int]:
@@ -152,7 +152,7 @@ def test_rows_that_get_a_group_later_and_groups_that_lose_a_member_are_whole_as_
 def test_rows_that_are_clearing_do_not_pass_and_come_back_as_they_are() -> None:
     engine = new_engine()
     rows = tagged(engine, {"v": 2}, {"v": 1}, {"v": 3}, group_ids=["a", "b", "a"])
-    clear = plan_clear(engine, P, Clearing(Selector(indexes=rows[:1]))).clear
+    clear = plan_clear(engine, P, ClearRequest(Selector(indexes=rows[:1]))).clear
     assert taken(claim_now(engine, P, wanted(NEWER, 2))) is None
     assert taken(claim_now(engine, P, wanted(NEWER, 2, sampler=PAIRS))) is None
     abort_clear(engine, clear.clear_id)
@@ -211,16 +211,16 @@ def test_a_token_budget_waits_for_its_budget_or_a_full_batch_and_takes_what_ther
     engine = new_engine()
     budget = sampler("token_budget", {"weight": "w", "budget": 10})
     tagged(engine, {"w": 4}, {}, {"w": 5})
-    parked = claim(engine, P, wanted([], 3, sampler=budget, least=1, wait_s=9.0))
+    parked = claim(engine, P, wanted([], 3, sampler=budget, min_batch_size=1, wait_s=9.0))
     assert isinstance(parked, Parked)
     assert not parked.is_ripe()
     (row,) = tagged(engine, {"w": 1.5})
     assert parked.is_ripe()
     assert taken(parked.retry(False)) == [0, 2]
-    again = claim(engine, P, wanted([], 3, sampler=budget, least=1, wait_s=9.0))
+    again = claim(engine, P, wanted([], 3, sampler=budget, min_batch_size=1, wait_s=9.0))
     assert isinstance(again, Parked)
     assert taken(again.retry(True)) == [row]
-    full = wanted([], 2, sampler=budget, least=2, wait_s=9.0)
+    full = wanted([], 2, sampler=budget, min_batch_size=2, wait_s=9.0)
     tagged(engine, {"w": 0}, {"w": 0})
     assert taken(claim(engine, P, full)) == [row + 1, row + 2]
     tagged(engine, {"w": 10})
@@ -274,7 +274,7 @@ def step(engine: Engine, what: str, number: int, rows: int, held: list[Claimed])
         "release": lambda: [release(engine, one) for one in [held.pop() for _ in held[:1]]],
         "delete": lambda: delete(engine, P, Selector(indexes=some[:2])),
         "group": lambda: produce(engine, P, RowWrite(loose, group_ids=[f"h{number % 3}"] * len(loose)), False, {}, {}),
-        "plan": lambda: plan_clear(engine, P, Clearing(Selector(indexes=some))),
+        "plan": lambda: plan_clear(engine, P, ClearRequest(Selector(indexes=some))),
         "end": lambda: [end(engine, one, number) for one in list(engine.partitions[P].clears.values())[:1]],
         "revoke": lambda: revoke(engine, P, Selector(indexes=some[:1]), ("f",)),
         "reset": lambda: reset_consumption(engine, P, "t") if number % 4 == 0 else None,

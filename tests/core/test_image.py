@@ -8,10 +8,9 @@ import pytest
 from core.engine import Engine
 from core.events import Kept
 from core.operations import due
-from core.operations.changes import Asked, list_changes
-from core.operations.claim import Claimed, Wanted, claim_now
-from core.operations.clears import Wanted as Clearing
-from core.operations.clears import commit_clear, plan_clear
+from core.operations.changes import ChangesRequest, list_changes
+from core.operations.claim import Claimed, ClaimRequest, claim_now
+from core.operations.clears import ClearRequest, commit_clear, plan_clear
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack
 from core.operations.partitions import delete_partition, seal_partition
@@ -35,7 +34,7 @@ NOT_STATE = {
     "device",
     "words",
     "cells",
-    "forms",
+    "signatures",
     "log",
     "changed",
     "applying",
@@ -46,7 +45,7 @@ RAGGED = Schema("int64", lengths=[3, 5])
 
 
 def claim(engine: Engine, task: str, count: int, sampler: Sampler | None = None, lease_s: float | None = None) -> Any:
-    return claim_now(engine, "p", Wanted(task, ("x",), count, 1, 0.0, sampler or Sequential(), View(), lease_s))
+    return claim_now(engine, "p", ClaimRequest(task, ("x",), count, 1, 0.0, sampler or Sequential(), View(), lease_s))
 
 
 def cells(*values: int) -> list[msgspec.Raw]:
@@ -70,14 +69,14 @@ def lived(engine: Engine, book: Book) -> None:
     assert first.lease is not None
     ack(engine, first.claim_id, Ack(first.lease.token, [0], [1], [(2, "bad")]))
     delete(engine, "p", Selector(indexes=[20, 21]))
-    gone = plan_clear(engine, "p", Clearing(Selector(keys=["k22"]), with_tombstones=True))
+    gone = plan_clear(engine, "p", ClearRequest(Selector(keys=["k22"]), with_tombstones=True))
     commit_clear(engine, gone.clear.clear_id)
-    plan_clear(engine, "p", Clearing(Selector(keys=["k30", "k31"])))
+    plan_clear(engine, "p", ClearRequest(Selector(keys=["k30", "k31"])))
     add(engine, "q", 3)
     delete_partition(engine, "q", None)
     add(engine, "s")
     seal_partition(engine, "s")
-    engine.keep(Kept("key", b"digest", 200, b"{}", None), engine.revision)
+    engine.keep_reply(Kept("key", b"digest", 200, b"{}", None), engine.revision)
     book.take(engine)
 
 
@@ -138,7 +137,7 @@ def test_rows_with_a_time_revoked_cells_and_what_was_go_on_too() -> None:
         assert isinstance(one.clock, Clock)
         one.clock.now = 60.0
         due.expire(one, 60.0)
-        page = list_changes(one, "u", Asked(seen, where=parsed(("at", "<", 5))))
+        page = list_changes(one, "u", ChangesRequest(seen, where=parsed(("at", "<", 5))))
         assert ([line.key for line in page.lines], page.removed) == ([b'"a"'], [b'"b"', b'"c"', b'"d"'])
         write(one, "u", rows[:1], ["x"])
     assert image(again) == image(engine)

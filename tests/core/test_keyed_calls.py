@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import IdempotencyInFlight, IdempotencyMismatch, NotReady, PartitionCleared, PartitionNotFound
 from core.events import Change, Kept
-from core.operations.claim import Claimed, Wanted, claim
+from core.operations.claim import Claimed, ClaimRequest, claim
 from core.operations.partitions import delete_partition
 from core.reading.batch import View
 from core.runtime.calls import Preconditions
@@ -33,7 +33,7 @@ class Answered:
     status: int
     body: bytes
     etag: str | None = None
-    keep: bool = True
+    is_kept: bool = True
     replayed: bool = False
 
 
@@ -56,7 +56,7 @@ def send(service: Running, keyed: Keyed, operation: Any = add, *args: Any) -> "a
 
 def send_claim(service: Running, keyed: Keyed, size: int = 1, wait_s: float = 60.0) -> "asyncio.Future[Answered]":
     """Queue a claim that waits."""
-    wanted = Wanted("t", ("x",), size, size, wait_s, Sequential(), View())
+    wanted = ClaimRequest("t", ("x",), size, size, wait_s, Sequential(), View())
     return service.executor.submit_on(Preconditions(None, keyed, again), claim, claimed, "p", wanted)
 
 

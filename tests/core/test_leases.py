@@ -8,7 +8,7 @@ from core.arrays import pack
 from core.engine import Engine
 from core.errors import ClaimNotFound, Invalid, LeaseLost
 from core.events import Settled
-from core.operations.claim import Claimed, Wanted, claim_now
+from core.operations.claim import Claimed, ClaimRequest, claim_now
 from core.operations.consumption import counts_of, reset_consumption
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack, expire, extend, get_claim, list_dead, release_worker
@@ -30,7 +30,7 @@ def ready(rows: int) -> Engine:
 
 
 def lease(engine: Engine, rows: int = 1, length_s: float = 10.0, worker: str | None = None) -> Claimed | None:
-    wanted = Wanted("t", ("n",), rows, rows, 0, sampler("sequential", {}), View(("n",)), length_s, worker)
+    wanted = ClaimRequest("t", ("n",), rows, rows, 0, sampler("sequential", {}), View(("n",)), length_s, worker)
     claimed = claim_now(engine, P, wanted)
     return claimed if isinstance(claimed, Claimed) else None
 
@@ -220,7 +220,7 @@ def test_what_is_left_of_a_group_settles_whole() -> None:
     engine = new_engine()
     write(engine, P, add(engine, P, 4, group_ids=["g", "g", "h", "h"]), ["n"])
     groups = sampler("grpo_group", {"n_samples_per_prompt": 2})
-    claimed = claim_now(engine, P, Wanted("t", ("n",), 4, 4, 0, groups, View(("n",)), 10.0))
+    claimed = claim_now(engine, P, ClaimRequest("t", ("n",), 4, 4, 0, groups, View(("n",)), 10.0))
     assert isinstance(claimed, Claimed)
     delete(engine, P, Selector([1]))
     with pytest.raises(Invalid, match="part of a group"):

@@ -10,7 +10,7 @@ import pytest
 from core.engine import Engine
 from core.errors import JournalUnavailable
 from core.journal import Appended, EntryId, Outcome
-from core.operations.claim import Wanted, claim_now
+from core.operations.claim import ClaimRequest, claim_now
 from core.reading.batch import View
 from core.samplers import Sequential
 from tests.core.running import WatchedJournal, grow, running
@@ -21,7 +21,7 @@ LEASE_S = 10.0
 
 
 def lease(engine: Engine) -> None:
-    claim_now(engine, "p", Wanted("t", ("x",), 1, 1, 0.0, Sequential(), View(), lease_s=LEASE_S))
+    claim_now(engine, "p", ClaimRequest("t", ("x",), 1, 1, 0.0, Sequential(), View(), lease_s=LEASE_S))
 
 
 def leased(engine: Engine) -> int:

@@ -9,9 +9,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from core.arrays import Ints
 from core.engine import Engine
-from core.operations.claim import Claimed, Wanted, claim_now
-from core.operations.clears import Wanted as Wish
-from core.operations.clears import abort_clear, commit_clear, plan_clear
+from core.operations.claim import Claimed, ClaimRequest, claim_now
+from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import sampler
@@ -42,7 +41,7 @@ def ready(rows: int) -> Engine:
 
 
 def take(engine: Engine, rows: int) -> None:
-    wanted = Wanted("t", FIELDS, rows, rows, 0, sampler("sequential", {}), View(FIELDS))
+    wanted = ClaimRequest("t", FIELDS, rows, rows, 0, sampler("sequential", {}), View(FIELDS))
     assert isinstance(claim_now(engine, "p", wanted), Claimed)
 
 
@@ -72,7 +71,7 @@ def test_a_claim_is_the_same_few_operations_for_any_number_of_rows() -> None:
 def clear(engine: Engine, rows: int) -> None:
     """Plan and abort, plan and commit, all rows but one."""
     for close in (abort_clear, commit_clear):
-        seen = plan_clear(engine, "p", Wish(Selector(list(range(1, rows)))))
+        seen = plan_clear(engine, "p", ClearRequest(Selector(list(range(1, rows)))))
         close(engine, seen.clear.clear_id)
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from core.engine import Engine
 from core.errors import Invalid, LeaseLost, SampleCleared, SampleClearing
-from core.operations.claim import Claimed, NotClaimed, Wanted, claim_now, explain_claim
-from core.operations.clears import Wanted as Wish
-from core.operations.clears import abort_clear, commit_clear, plan_clear
+from core.operations.claim import Claimed, ClaimRequest, NotClaimed, claim_now, explain_claim
+from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.consumption import counts_of, read_consumption, reset_consumption
 from core.operations.delete import delete
 from core.operations.due import expire
@@ -31,11 +30,11 @@ def ready(rows: int, partition: str = P, engine: Engine | None = None) -> Engine
     return engine
 
 
-def wanted(rank: int, batch: int, size: int = 2, lease_s: float | None = 10.0, **more: Any) -> Wanted:
+def wanted(rank: int, batch: int, size: int = 2, lease_s: float | None = 10.0, **more: Any) -> ClaimRequest:
     chosen = sampler("rank_aware", {"dp_rank": rank, "batch_index": batch})
     fields = more.pop("fields", ("n",))
     least = more.pop("least", size)
-    return Wanted(more.pop("task", "t"), fields, size, least, 0, chosen, View(fields), lease_s, **more)
+    return ClaimRequest(more.pop("task", "t"), fields, size, least, 0, chosen, View(fields), lease_s, **more)
 
 
 def take(engine: Engine, rank: int, batch: int, size: int = 2, partition: str = P, **more: Any) -> Claimed:
@@ -126,7 +125,7 @@ def test_ended_rows_go_out_again_only_there_under_a_new_claim(end: str) -> None:
 def test_no_other_sampler_gets_what_is_held() -> None:
     engine = ready(3)
     settle(engine, take(engine, 0, 0), release=[0, 1])
-    plain = Wanted("t", ("n",), 3, 1, 0, sampler("sequential", {}), View(("n",)))
+    plain = ClaimRequest("t", ("n",), 3, 1, 0, sampler("sequential", {}), View(("n",)))
     assert rows_of(claim_now(engine, P, plain)) == [2]  # type: ignore[arg-type]
     assert isinstance(claim_now(engine, P, plain), NotClaimed)
 
@@ -218,7 +217,7 @@ def test_a_batch_of_the_dead_says_so_after_they_were_cleared() -> None:
 def test_while_a_row_is_clearing_its_batch_waits_and_comes_back_with_an_abort(lease_s: float | None) -> None:
     engine = ready(4)
     first = take(engine, 0, 0, lease_s=lease_s)
-    clear = plan_clear(engine, P, Wish(Selector([1]))).clear.clear_id
+    clear = plan_clear(engine, P, ClearRequest(Selector([1]))).clear.clear_id
     with pytest.raises(SampleClearing) as refused:
         take(engine, 0, 0, lease_s=lease_s)
     assert refused.value.global_indexes == [1]
@@ -230,8 +229,8 @@ def test_while_a_row_is_clearing_its_batch_waits_and_comes_back_with_an_abort(le
 def test_what_ends_while_it_is_clearing_is_still_its_keys_or_everybodys(end: str) -> None:
     engine = ready(5)
     first = take(engine, 0, 0, 3)
-    clear = plan_clear(engine, P, Wish(Selector([1]))).clear.clear_id
-    other = plan_clear(engine, P, Wish(Selector([2]))).clear.clear_id
+    clear = plan_clear(engine, P, ClearRequest(Selector([1]))).clear.clear_id
+    other = plan_clear(engine, P, ClearRequest(Selector([2]))).clear.clear_id
     settle(engine, first, release=[0, 1, 2])
     check(engine)
     with pytest.raises(SampleClearing):

@@ -15,12 +15,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from core.engine import Engine
-from core.operations.claim import Claimed, Wanted, claim_now
+from core.operations.claim import Claimed, ClaimRequest, claim_now
 from core.operations.delete import delete
 from core.operations.partitions import put_partition
 from core.operations.produce import RowWrite, patch_backend_meta
 from core.operations.read import read, read_backend_meta
-from core.reading.batch import Batch, Cut, View
+from core.reading.batch import Batch, BatchColumns, View
 from core.reading.selectors import Selector
 from core.samplers import Sequential
 from core.state.cells import encode
@@ -153,14 +153,14 @@ def _keys(plain: Plain, indexes: list[int]) -> list[str]:
 def test_all_users_go_through_the_same_code(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = grown(1, 6, 3, 1.0, clear=False)
     sizes: list[int] = []
-    vectorised = Cut.status
-    monkeypatch.setattr(Cut, "status", lambda cut: (sizes.append(len(cut.rows)), vectorised(cut))[1])
+    vectorised = BatchColumns.status
+    monkeypatch.setattr(BatchColumns, "status", lambda cut: (sizes.append(len(cut.rows)), vectorised(cut))[1])
     view, indexes = View(), sorted(plain.rows)
     read(plain.engine, P, Selector(indexes=indexes[:2]), view, False, MANY, None)
     read(plain.engine, P, Selector(keys=_keys(plain, indexes)[:3]), view, False, MANY, None)
     sizes.remove(6)
     read(plain.engine, P, Selector(), view, False, MANY, None)
-    wanted = Wanted("t", ("f0",), 4, 4, 0, Sequential(), view)
+    wanted = ClaimRequest("t", ("f0",), 4, 4, 0, Sequential(), view)
     assert isinstance(claim_now(plain.engine, P, wanted), Claimed)
     add(plain.engine, P, 5)
     assert sizes == [2, 3, 6, 4, 5]

@@ -7,9 +7,8 @@ import pytest
 
 from core.engine import Engine
 from core.errors import DtypeConflict, FieldNotFound, Invalid, PartitionCleared, PartitionNotFound
-from core.operations.claim import Claimed, NotClaimed, Wanted, claim_now
-from core.operations.clears import Wanted as Wish
-from core.operations.clears import abort_clear, commit_clear, plan_clear
+from core.operations.claim import Claimed, ClaimRequest, NotClaimed, claim_now
+from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack
 from core.operations.partitions import delete_partition, get_partition, put_partition
@@ -37,7 +36,7 @@ def three() -> Engine:
 
 def take(engine: Engine, size: int = 1, length_s: float | None = None, **how: Any) -> Claimed | NotClaimed:
     chosen = sampler(how.pop("name", "sequential"), how)
-    answer = claim_now(engine, P, Wanted("t", ("f",), size, size, 0, chosen, View(("f",)), length_s))
+    answer = claim_now(engine, P, ClaimRequest("t", ("f",), size, size, 0, chosen, View(("f",)), length_s))
     assert isinstance(answer, Claimed | NotClaimed)
     return answer
 
@@ -218,14 +217,14 @@ def test_many_fields_and_closed_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_clear_names_what_was_revoked_as_written_and_what_is_clearing_is_not_revoked() -> None:
     engine = three()
     revoke(engine, P, Selector(keys=["a"]), ("f",))
-    seen = plan_clear(engine, P, Wish(Selector(key_prefix="a")))
+    seen = plan_clear(engine, P, ClearRequest(Selector(key_prefix="a")))
     assert seen.plan is not None
     assert json.loads(seen.plan.fields)["f"] == {"written": [1], "backend_meta": [1]}
     assert revoke(engine, P, Selector([0, 1]), ("f", "r"))[0] == 2
     abort_clear(engine, seen.clear.clear_id)
     assert [made for _, made in get_partition(engine, P).fields] == [1, 2]
     assert revoke(engine, P, Selector(key_prefix=""), ("r",))[0] == 2
-    seen = plan_clear(engine, P, Wish(Selector(), is_all=True))
+    seen = plan_clear(engine, P, ClearRequest(Selector(), is_all=True))
     commit_clear(engine, seen.clear.clear_id)
     assert list(engine.partitions[P].fields) == []
 

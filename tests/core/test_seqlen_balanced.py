@@ -9,7 +9,7 @@ import pytest
 from batchmeta.wire.requests import Condition
 from core.engine import Engine
 from core.errors import Invalid, SampleCleared
-from core.operations.claim import Claimed, NotClaimed, Wanted, claim_now, explain_claim
+from core.operations.claim import Claimed, ClaimRequest, NotClaimed, claim_now, explain_claim
 from core.operations.consumption import counts_of, reset_consumption
 from core.operations.delete import delete
 from core.operations.due import expire
@@ -39,11 +39,11 @@ def ready(lengths: list[Any], each: int = 1, partition: str = P, engine: Engine 
 
 def wanted(
     rank: int, batch: int = 0, size: int = 2, ranks: int = 2, lease_s: float | None = 10.0, **more: Any
-) -> Wanted:
+) -> ClaimRequest:
     arguments = {"dp_rank": rank, "batch_index": batch, "dp_size": ranks, "weight": more.pop("weight", "m.len")}
     chosen = sampler("seqlen_balanced", arguments | {"n_samples_per_prompt": more.pop("each", 1)})
     least = more.pop("least", size)
-    return Wanted("t", ("n",), size, least, 0, chosen, View(("n",)), lease_s, **more)
+    return ClaimRequest("t", ("n",), size, least, 0, chosen, View(("n",)), lease_s, **more)
 
 
 def take(engine: Engine, rank: int, batch: int = 0, size: int = 2, partition: str = P, **more: Any) -> Claimed:
@@ -116,7 +116,7 @@ def test_groups_stay_whole_in_a_share_and_settle_so() -> None:
 def test_what_is_left_of_a_group_whose_other_row_is_dead_settles_row_by_row() -> None:
     engine = ready([9, 9, 1, 1, 6, 6, 4, 4], 2)
     put_partition(engine, P, None, None, 2, {})
-    worn = Wanted("t", ("n",), 1, 1, 0, sampler("sequential", {}), View(("n",)), 10.0)
+    worn = ClaimRequest("t", ("n",), 1, 1, 0, sampler("sequential", {}), View(("n",)), 10.0)
     settle(engine, claim_now(engine, P, worn), release=[0], counts=True)  # type: ignore[arg-type]
     claims = [take(engine, rank, size=4, each=2) for rank in (0, 1)]
     rank = next(rank for rank in (0, 1) if 0 in rows_of(claims[rank]))

@@ -4,9 +4,8 @@ import pytest
 
 from core.engine import Engine
 from core.errors import KeyNotFound, SampleCleared, TooManySamples
-from core.operations.claim import Claimed, claim_now
-from core.operations.claim import Wanted as Wish
-from core.operations.clears import Wanted, abort_clear, commit_clear, plan_clear
+from core.operations.claim import Claimed, ClaimRequest, claim_now
+from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.consumption import counts_of
 from core.operations.delete import delete
 from core.operations.due import begin_anew, expire, next_due
@@ -38,7 +37,7 @@ def live(engine: Engine) -> list[int]:
 
 def take(engine: Engine, size: int, **how: object) -> list[int]:
     chosen = sampler(str(how.pop("name", "sequential")), how)
-    claimed = claim_now(engine, P, Wish("t", ("f",), size, size, 0, chosen, View(("f",))))
+    claimed = claim_now(engine, P, ClaimRequest("t", ("f",), size, size, 0, chosen, View(("f",))))
     return claimed.batch.global_indexes.tolist() if isinstance(claimed, Claimed) else []
 
 
@@ -200,7 +199,7 @@ def test_a_sealed_partition_does_not_wait_for_what_has_expired() -> None:
     seal_partition(engine, P)
     assert take(engine, 8) == []
     at(engine, 10.0)
-    claimed = claim_now(engine, P, Wish("t", ("f",), 8, 8, 0, sampler("sequential", {}), View(("f",))))
+    claimed = claim_now(engine, P, ClaimRequest("t", ("f",), 8, 8, 0, sampler("sequential", {}), View(("f",))))
     assert isinstance(claimed, Claimed)
     counts = counts_of(engine.partitions[P], "t")
     assert (counts.total, counts.done) == (2, True)
@@ -214,7 +213,7 @@ def test_after_a_restart_each_has_its_full_length_again() -> None:
     at(engine, 8.0)
     add(engine, P, 2, ttl_s=50.0)
     write(engine, P, [0, 2], ["f"])
-    claim_now(engine, P, Wish("t", ("f",), 1, 1, 0, sampler("sequential", {}), View(("f",)), 9.0))
+    claim_now(engine, P, ClaimRequest("t", ("f",), 1, 1, 0, sampler("sequential", {}), View(("f",)), 9.0))
     book.take(engine)
     replayed = book.replayed()
     assert dump(replayed.partitions[P].ttls) == dump(engine.partitions[P].ttls)
@@ -259,7 +258,7 @@ def test_rows_outlive_the_closing_of_gaps_with_their_time(monkeypatch: pytest.Mo
 def test_a_clearing_row_does_not_expire_and_has_its_time_anew_when_it_is_back() -> None:
     engine = new_engine()
     add_keys(engine, P, ["a", "b", "c"], ttl_s=10.0)
-    kept, gone = (plan_clear(engine, P, Wanted(Selector([row]))).clear.clear_id for row in (0, 1))
+    kept, gone = (plan_clear(engine, P, ClearRequest(Selector([row]))).clear.clear_id for row in (0, 1))
     at(engine, 10.0)
     assert (live(engine), engine.partitions[P].rows.inserted) == ([], 2)
     commit_clear(engine, gone)
@@ -275,7 +274,7 @@ def test_a_clearing_row_does_not_expire_and_has_its_time_anew_when_it_is_back() 
 def test_committing_the_clear_of_rows_with_a_time_ends_it() -> None:
     engine = new_engine()
     add(engine, P, 2, ttl_s=10.0)
-    seen = plan_clear(engine, P, Wanted(Selector([0, 1])))
+    seen = plan_clear(engine, P, ClearRequest(Selector([0, 1])))
     assert next_due(engine) == 10.0
     commit_clear(engine, seen.clear.clear_id)
     assert next_due(engine) is None

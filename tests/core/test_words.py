@@ -28,7 +28,7 @@ class Plain:
         self.width = max(self.width, -(-fields // WORD))
         self.rows = (self.rows + [0] * rows)[:rows]
 
-    def keep(self, rows: list[int], capacity: int) -> None:
+    def compact(self, rows: list[int], capacity: int) -> None:
         self.rows = [self.rows[row] for row in rows] + [0] * (capacity - len(rows))
 
     def words(self, rows: list[int]) -> np.ndarray:
@@ -59,8 +59,8 @@ def step(words: StatusWords, plain: Plain, data: st.DataObject) -> None:
             plain.reserve(rows, wanted)
         case "keep":
             capacity = len(each) + data.draw(st.integers(0, 3))
-            words.keep(places(each), capacity)
-            plain.keep(each, capacity)
+            words.compact(places(each), capacity)
+            plain.compact(each, capacity)
         case "write":
             numbers = [data.draw(st.integers(0, 2**fields - 1)) for _ in each]
             words.write(places(each), as_words(numbers, plain.width))

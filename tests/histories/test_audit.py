@@ -34,11 +34,10 @@ from core.events import (
     Reset,
     Revoked,
     Settled,
-    Terms,
+    ShareTerms,
 )
-from core.operations.claim import Claimed, Wanted, claim_now
-from core.operations.clears import Wanted as WantedClear
-from core.operations.clears import abort_clear, commit_clear, plan_clear
+from core.operations.claim import Claimed, ClaimRequest, claim_now
+from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.consumption import counts_of, reset_consumption
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack, expire, extend, release_worker
@@ -130,7 +129,7 @@ def _clear(engine: Engine, chance: random.Random) -> None:
         end = commit_clear if chance.random() < 0.5 else abort_clear
         end(engine, chance.choice(pending).clear_id)
     else:
-        plan_clear(engine, P, WantedClear(_one(engine, chance)))
+        plan_clear(engine, P, ClearRequest(_one(engine, chance)))
 
 
 _ELSE = {"time": _pass_time, "delete": _delete, "reset": _reset, "worker": _release, "clear": _clear}
@@ -141,7 +140,7 @@ def _claim(engine: Engine, chance: random.Random) -> list[Claimed]:
     chosen = sampler("sequential", {})
     if chance.random() < 0.4:
         chosen, size, length_s = _by_rank(chance)
-    wanted = Wanted(chance.choice(TASKS), ("n",), size, 1, 0, chosen, View(("n",)), length_s, chance.choice("vw"))
+    wanted = ClaimRequest(chance.choice(TASKS), ("n",), size, 1, 0, chosen, View(("n",)), length_s, chance.choice("vw"))
     claimed = claim_now(engine, P, wanted)
     return [claimed] if isinstance(claimed, Claimed) else []
 
@@ -272,7 +271,7 @@ def settled(number: int, accepted: bytes = b"", released: bytes = b"") -> Settle
 
 
 def set_aside(key: str, *shares: list[int]) -> Allotted:
-    return Allotted(P, "t", key, Terms(("n",), 1, "explicit", b"{}"), [packed(*share) for share in shares])
+    return Allotted(P, "t", key, ShareTerms(("n",), 1, "explicit", b"{}"), [packed(*share) for share in shares])
 
 
 def planned(number: int, *indexes: int) -> ClearPlanned:

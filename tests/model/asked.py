@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from hypothesis import strategies as st
 
-from core.operations.claim import Wanted
+from core.operations.claim import ClaimRequest
 from core.reading.batch import View
 from core.samplers import sampler
 from tests.model import calls, draws, shares
@@ -27,7 +27,7 @@ class Asked:
     """What one claim says: `picker` is its sampler on the plain state; with a lease where `wanted` has its length."""
 
     name: str
-    wanted: Wanted
+    wanted: ClaimRequest
     picker: Picker
     where: list[Condition] | None = None
     wait_s: float = field(init=False)
@@ -46,7 +46,7 @@ class Asked:
         chosen, task = sampler(picker.name, picker.arguments), data.draw(draws.tasks)
         view, where = View(fields, expand=True), data.draw(st.none() | draws.wheres)
         meant = calls.conditions(where)
-        wanted = Wanted(task, fields, most, least, wait_s, chosen, view, lease_s, worker, meant)
+        wanted = ClaimRequest(task, fields, most, least, wait_s, chosen, view, lease_s, worker, meant)
         return cls(name, wanted, picker, where)
 
     @classmethod
@@ -57,7 +57,9 @@ class Asked:
         task, picker = data.draw(st.sampled_from(known) if known else st.tuples(draws.tasks, draws.by_rank))
         most = picker.n * data.draw(st.sampled_from([1, 1, 1, 2]))
         least, chosen = data.draw(st.integers(1, most)), sampler(picker.name, picker.arguments)
-        wanted = replace(drawn.wanted, task=task, sampler=chosen, most=most, least=least, fields=("ids",))
+        wanted = replace(
+            drawn.wanted, task=task, sampler=chosen, batch_size=most, min_batch_size=least, fields=("ids",)
+        )
         where = data.draw(st.sampled_from([None, None, None, drawn.where]))
         if known and data.draw(st.integers(0, 5)):
             wanted = shares.in_words_of(tasks[task].memory[picker.key].terms, wanted)
@@ -67,7 +69,7 @@ class Asked:
     @property
     def total(self) -> int:
         """Rows for all ranks."""
-        return self.wanted.most * self.picker.ranks
+        return self.wanted.batch_size * self.picker.ranks
 
     def call(self) -> calls.Call:
         return calls.claim(self.name, self.wanted, self.picker, self.where)

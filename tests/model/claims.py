@@ -39,7 +39,7 @@ class Claim(Asked):
         if partition and found is not None:
             self._meet_again(answer, plain, partition, found)
             return
-        least = (self.wanted.least if is_last else self.wanted.most) * self.picker.ranks
+        least = (self.wanted.min_batch_size if is_last else self.wanted.batch_size) * self.picker.ranks
         if partition and self.is_enough(partition, min(least, self.usual(partition))):
             self._check_picked(answer.body, partition)
             self._hand_out(answer, plain, None)
@@ -64,7 +64,7 @@ class Claim(Asked):
         assert body["claim"] is not None, body
         indexes, n = body["batch"]["global_indexes"], self.picker.n
         groups = [indexes[at : at + n] for at in range(0, len(indexes), n)]
-        self.picker.check(partition, self.takeable(partition), groups, self.wanted.most)
+        self.picker.check(partition, self.takeable(partition), groups, self.wanted.batch_size)
         assert body["batch"]["production_status"] == [1] * len(indexes)
         self._check_batch(body, partition, indexes)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from core.operations.claim import Wanted
+from core.operations.claim import ClaimRequest
 from core.state.leases import number_of
 from tests.model.by_rank import ByRank
 from tests.model.memory import Allotment, Fetch, Share, Terms, Told, told
@@ -12,9 +12,9 @@ from tests.model.samplers import Picker
 from tests.model.tasks import Task
 
 
-def terms(wanted: Wanted, picker: ByRank) -> Terms:
+def terms(wanted: ClaimRequest, picker: ByRank) -> Terms:
     ack = "on_dispatch" if wanted.lease_s is None else "explicit"
-    return Terms(frozenset(wanted.fields), wanted.most, ack, picker.said_once)
+    return Terms(frozenset(wanted.fields), wanted.batch_size, ack, picker.said_once)
 
 
 def fits(picker: ByRank, task: Task) -> bool:
@@ -23,14 +23,20 @@ def fits(picker: ByRank, task: Task) -> bool:
     return kept is not None and kept.terms.size % picker.n == 0
 
 
-def in_words_of(terms: Terms, wanted: Wanted) -> Wanted:
+def in_words_of(terms: Terms, wanted: ClaimRequest) -> ClaimRequest:
     """The same claim under these terms."""
     fields = tuple(sorted(terms.fields))
     lease_s = None if terms.ack == "on_dispatch" else wanted.lease_s or 5.0
-    return replace(wanted, fields=fields, most=terms.size, least=min(wanted.least, terms.size), lease_s=lease_s)
+    return replace(
+        wanted,
+        fields=fields,
+        batch_size=terms.size,
+        min_batch_size=min(wanted.min_batch_size, terms.size),
+        lease_s=lease_s,
+    )
 
 
-def known(partition: Partition | None, wanted: Wanted, picker: Picker) -> Told | None:
+def known(partition: Partition | None, wanted: ClaimRequest, picker: Picker) -> Told | None:
     """What this claim is told of its key; None: nothing is remembered under it."""
     task = partition.tasks.get(wanted.task, Task()) if partition else Task()
     if partition is None or not isinstance(picker, ByRank) or picker.key not in task.memory:
@@ -42,7 +48,7 @@ def known(partition: Partition | None, wanted: Wanted, picker: Picker) -> Told |
     return found
 
 
-def first_fetch(wanted: Wanted, picker: ByRank, split: list[list[int]]) -> Fetch:
+def first_fetch(wanted: ClaimRequest, picker: ByRank, split: list[list[int]]) -> Fetch:
     """A key that was new: these are the shares of its ranks."""
     made = Allotment(terms(wanted, picker), [Share(indexes, picker.n) for indexes in split])
     return Fetch(picker.key, picker.place, made)

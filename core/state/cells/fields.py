@@ -13,9 +13,9 @@ from core.errors import DtypeConflict, KindConflict
 from core.events import Declared
 
 from . import encode
-from .forms import FieldForm
 from .json_buffer import JsonBuffer
 from .json_cells import NULL
+from .signatures import FieldSignature
 
 Holders = Callable[[], Ints]
 
@@ -124,9 +124,9 @@ class Field:
         if self.kind == "tensor" and not self.ragged and (declared.ragged or declared.shape not in (None, self.shape)):
             self.become_ragged()
 
-    def become(self, form: FieldForm, slot: int) -> None:
+    def become(self, signature: FieldSignature, slot: int) -> None:
         """The first write says what it is."""
-        self.kind, self.dtype, self.rank, self.slot = form.kind, form.dtype, form.rank, slot
+        self.kind, self.dtype, self.rank, self.slot = signature.kind, signature.dtype, signature.rank, slot
         self._heads.clear()
 
     def become_ragged(self) -> None:
@@ -145,18 +145,18 @@ class Field:
     def _is_declared_otherwise(self) -> bool:
         return self.declared is not None and self.declared.shape is not None
 
-    def check(self, form: "FieldForm | Declared") -> None:
+    def check(self, said: FieldSignature | Declared) -> None:
         """Raises KindConflict or DtypeConflict where a write or a declaration contradicts what the field is."""
         if self.kind is None:
             return
-        if form.kind != self.kind:
+        if said.kind != self.kind:
             raise KindConflict(
-                f"field {self.name!r} is of kind {self.kind}, not {form.kind}: use another field name",
+                f"field {self.name!r} is of kind {self.kind}, not {said.kind}: use another field name",
                 fields=[self.name],
             )
-        if form.dtype != self.dtype:
-            raise DtypeConflict(f"field {self.name!r} has dtype {self.dtype}, not {form.dtype}", fields=[self.name])
-        rank = form.rank if isinstance(form, FieldForm) else None if form.shape is None else len(form.shape)
+        if said.dtype != self.dtype:
+            raise DtypeConflict(f"field {self.name!r} has dtype {self.dtype}, not {said.dtype}", fields=[self.name])
+        rank = _rank_of(said)
         if None not in (self.rank, rank) and self.rank != rank:
             raise DtypeConflict(f"field {self.name!r} has rank {self.rank}, not {rank}", fields=[self.name])
 
@@ -174,3 +174,10 @@ class Field:
         if not self.ragged:
             return start + b'false,"shape":' + orjson.dumps(self.shape) + b"}"
         return start + (b'true,"lengths":' if flat else b'true,"shapes":')
+
+
+def _rank_of(said: FieldSignature | Declared) -> int | None:
+    """Of a write's signature or of a declaration; None where it says none."""
+    if isinstance(said, FieldSignature):
+        return said.rank
+    return None if said.shape is None else len(said.shape)

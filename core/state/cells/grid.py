@@ -8,11 +8,11 @@ from core.arrays import Ints, grown
 from core.events import Declared, Produced
 
 from .fields import Field
-from .forms import FieldForm, Memo, from_bytes
-from .plans import Plan, plan
+from .placements import Placement, place
 from .readiness import WORD, NewWords, bit_column, count_bits, mask_of
 from .revoked import RevokedCells
 from .shapes import Sizes, SizeTable
+from .signatures import FieldSignature, Memo, from_bytes
 
 _NO_SIZES: Sizes = np.zeros((1, 0), np.int32)
 
@@ -21,10 +21,10 @@ class Grid:
     """`produced` counts cells per field bit, `hidden` those of rows that are clearing, which keep all they have.
 
     A row *has* a field once it was written, also while its cell is `revoked`; it is ready by `status` alone.
-    Every change of a field's schema or constant ends all plans.
+    Every change of a field's schema or constant ends all placements.
     """
 
-    __slots__ = ("_free_bits", "_plans", "capacity", "fields", "hidden", "produced", "revoked", "sizes", "status")
+    __slots__ = ("_free_bits", "_placements", "capacity", "fields", "hidden", "produced", "revoked", "sizes", "status")
 
     def __init__(self, new_words: NewWords, capacity: int) -> None:
         self.capacity = capacity
@@ -35,7 +35,7 @@ class Grid:
         self.hidden: Ints = np.zeros(WORD, np.int64)
         self.revoked = RevokedCells()
         self._free_bits: list[int] = []
-        self._plans: Memo[bytes, Plan] = Memo()
+        self._placements: Memo[bytes, Placement] = Memo()
 
     # Asked
 
@@ -66,24 +66,25 @@ class Grid:
         cells = field.backend.at(rows, bit_column(self.written(rows), field.bit))
         return [cells] * len(rows) if isinstance(cells, bytes) else cells
 
-    def plan(self, form: bytes) -> Plan | None:
-        """What a form means here; None while it has a new field. Raises KindConflict, DtypeConflict."""
-        found = self._plans.get(form)
+    def placement(self, signature: bytes) -> Placement | None:
+        """What a signature means here; None while it has a new field. Raises KindConflict, DtypeConflict."""
+        found = self._placements.get(signature)
         if found is None:
-            forms = from_bytes(form)
-            self.check(forms)
-            if all(one.name in self.fields and self.fields[one.name].slot is not None for one in forms):
-                found = self._keep_plan(form, forms)
+            signatures = from_bytes(signature)
+            self.check(signatures)
+            if all(one.name in self.fields and self.fields[one.name].slot is not None for one in signatures):
+                found = self._remember(signature, signatures)
         return found
 
-    def check(self, forms: Sequence[FieldForm]) -> None:
+    def check(self, signatures: Sequence[FieldSignature]) -> None:
         """Raises KindConflict, DtypeConflict."""
-        for one in forms:
+        for one in signatures:
             if one.name in self.fields:
                 self.fields[one.name].check(one)
 
-    def _keep_plan(self, form: bytes, forms: Sequence[FieldForm]) -> Plan:
-        return self._plans.keep(form, plan(forms, [self.fields[one.name] for one in forms], self.status.width))
+    def _remember(self, signature: bytes, signatures: Sequence[FieldSignature]) -> Placement:
+        found = place(signatures, [self.fields[one.name] for one in signatures], self.status.width)
+        return self._placements.put(signature, found)
 
     # Changed
 
@@ -94,11 +95,11 @@ class Grid:
             self._add(declared.name, declared)
         else:
             field.adopt(declared)
-            self._plans.clear()
+            self._placements.clear()
 
-    def produce(self, rows: Ints, event: Produced) -> tuple[Plan, Ints, Ints]:
-        """The fields of the event are ready for `rows`: its plan, and their words before and after."""
-        found = self._plans.get(event.form) or self._place(event.form)
+    def produce(self, rows: Ints, event: Produced) -> tuple[Placement, Ints, Ints]:
+        """The fields of the event are ready for `rows`: its place, and their words before and after."""
+        found = self._placements.get(event.signature) or self._place(event.signature)
         before = self.status.gather(rows)
         after = before | found.mask
         had = self.revoked.joined(rows, before)
@@ -113,13 +114,13 @@ class Grid:
         self._count(found, before, after)
         return found, before, after
 
-    def _place(self, form: bytes) -> Plan:
-        forms = from_bytes(form)
-        for one in forms:
+    def _place(self, signature: bytes) -> Placement:
+        signatures = from_bytes(signature)
+        for one in signatures:
             field = self.fields.get(one.name) or self._add(one.name, None)
             if field.slot is None:
                 field.become(one, self.sizes.reserve(one.rank or 0))
-        return self._keep_plan(form, forms)
+        return self._remember(signature, signatures)
 
     def _add(self, name: str, declared: Declared | None) -> Field:
         bit = self._free_bits.pop() if self._free_bits else len(self.fields)
@@ -128,27 +129,27 @@ class Grid:
         self.revoked.reserve(self.capacity, bit + 1)
         self.produced = grown(self.produced, self.status.width * WORD, 0)
         self.hidden = grown(self.hidden, self.status.width * WORD, 0)
-        self._plans.clear()
+        self._placements.clear()
         return field
 
-    def _reshape(self, found: Plan, rows: Ints, sizes: Sizes, had: Ints) -> None:
+    def _reshape(self, found: Placement, rows: Ints, sizes: Sizes, had: Ints) -> None:
         for field in found.turning:
             field.become_ragged()
         for one in found.fixed:
             shape = tuple(sizes[0, one.first : one.last].tolist())
             if shape != one.field.shape:
                 one.field.take_shape(shape, len(_Others(self, one.field, rows, had)()) > 0)
-        self._plans.clear()
+        self._placements.clear()
 
-    def _put_cells(self, found: Plan, rows: Ints, cells: Sequence[bytes | list[bytes]], had: Ints) -> None:
+    def _put_cells(self, found: Placement, rows: Ints, cells: Sequence[bytes | list[bytes]], had: Ints) -> None:
         capacity = self.capacity
         for field, value, const in zip(found.fields, cells, found.consts, strict=True):
             if const is None or value != const:
                 field.backend.put(rows, value, _Others(self, field, rows, had), capacity)
                 if const != field.backend.constant:
-                    self._plans.clear()
+                    self._placements.clear()
 
-    def _count(self, found: Plan, before: Ints, after: Ints) -> None:
+    def _count(self, found: Placement, before: Ints, after: Ints) -> None:
         if np.count_nonzero(before & found.mask):
             fresh = count_bits(after & ~before)
             self.produced[: len(fresh)] += fresh
@@ -161,7 +162,7 @@ class Grid:
             column = self.fields[name].backend
             column.spread(self.holders(self.fields[name]), self.capacity)
             column.put(rows, values, lambda: rows, self.capacity)
-        self._plans.clear()
+        self._placements.clear()
 
     def hide(self, rows: Ints, step: int = 1) -> None:
         """These rows are clearing (step -1: no longer): what they have does not count as live."""
@@ -201,7 +202,7 @@ class Grid:
                 del self.fields[field.name]
                 self._free_bits.append(field.bit)
         if last:
-            self._plans.clear()
+            self._placements.clear()
         return [field for field in last if field.declared is None]
 
     # Room
@@ -218,8 +219,8 @@ class Grid:
     def compact(self, rows: Ints, capacity: int) -> None:
         """Only these rows remain."""
         self.capacity = capacity
-        self.status.keep(rows, capacity)
-        self.revoked.keep(rows, capacity)
+        self.status.compact(rows, capacity)
+        self.revoked.compact(rows, capacity)
         self.sizes.compact(rows, capacity)
         for field in self.fields.values():
             field.backend.compact(rows, capacity)

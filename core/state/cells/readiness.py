@@ -43,7 +43,7 @@ class StatusWords(ABC):
         if (rows, width) != (self.capacity, self.width):
             self._move(slice(rows), rows, width)
 
-    def keep(self, rows: Ints, capacity: int) -> None:
+    def compact(self, rows: Ints, capacity: int) -> None:
         """Only these rows remain, in this order."""
         self._move(rows, capacity, self.width)
 

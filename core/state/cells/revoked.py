@@ -63,8 +63,8 @@ class RevokedCells:
             return np.zeros(len(rows), np.bool_)
         return np.asarray(self.at[rows] > revision)
 
-    def keep(self, rows: Ints, capacity: int) -> None:
+    def compact(self, rows: Ints, capacity: int) -> None:
         """Only these rows remain."""
         if self.words is not None:
-            self.words.keep(rows, capacity)
+            self.words.compact(rows, capacity)
             self.at = grown(self.at[rows], capacity, 0)

@@ -15,7 +15,7 @@ from core.state.cells.readiness import StatusWords
 from core.state.rows import Rows
 from core.state.where import Where
 
-from .index_set import BLOCK, Pool
+from .index_set import BLOCK, IndexSet
 from .supply import Sieve, Supply
 
 MAX_FILTERED = 64
@@ -41,7 +41,7 @@ class Filtered:
 
     def __init__(self, task: str, where: Where, supply: Supply, rows: int) -> None:
         self.task, self.where, self.supply = task, where, supply
-        self.sieve = supply.sieve = Sieve(np.empty(0, np.uint8), Pool())
+        self.sieve = supply.sieve = Sieve(np.empty(0, np.uint8), IndexSet())
         self._touched: list[Ints] = []
         self._told: list[Ints] = []
         self._waiting = 0

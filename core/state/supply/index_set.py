@@ -7,7 +7,7 @@ from core.arrays import Bits, Ints, filled, grown
 BLOCK = 1024
 
 
-class Pool:
+class IndexSet:
     """A set of small ints: add, discard, count, and the lowest k, found through the counts of blocks of 1,024."""
 
     __slots__ = ("bits", "blocks", "count")

@@ -1,7 +1,7 @@
 """What one task can take for one list of fields, kept up to date as rows become ready: a claim costs its batch.
 
 All of it is derived: it is in no journal, may be dropped at any time, and is built anew from the partition when asked
-for. Rows and groups are both small ints in a `Pool`; samplers that have an order of their own keep it here.
+for. Rows and groups are both small ints in a `IndexSet`; samplers that have an order of their own keep it here.
 """
 
 from collections.abc import Hashable
@@ -15,11 +15,11 @@ from core.state import bounded
 from core.state.groups import Groups
 from core.state.rows import Rows
 
-from .index_set import BLOCK, Pool
-from .orders import Order
+from .index_set import BLOCK, IndexSet
+from .sampler_index import SamplerIndex
 
-MAX_ORDERS = 8
-OrderT = TypeVar("OrderT", bound=Order)
+MAX_SAMPLER_INDEXES = 8
+IndexT = TypeVar("IndexT", bound=SamplerIndex)
 GroupBy = Literal["group_id", "position"]
 
 
@@ -31,7 +31,7 @@ class GroupIndex:
         self._rows, self._groups = rows, groups
         self._base = int(rows.position[1]) // n if rows.n > 1 else rows.positions // n  # no row comes before row 1
         self._ready = np.zeros(BLOCK, np.int64)
-        self.whole = Pool()
+        self.whole = IndexSet()
 
     def _numbers(self, rows: Ints) -> Ints:
         if self.by == "group_id":
@@ -85,7 +85,7 @@ class Sieve:
     """What a `where` leaves. `passes` uint8 [rows]: who fulfils it; `open`: of those, who is free, ready or not."""
 
     passes: Bits
-    open: Pool
+    open: IndexSet
 
 
 @dataclass(slots=True)
@@ -95,10 +95,10 @@ class Supply:
     fields: tuple[str, ...]
     mask: Ints
     bit_set: int
-    ready: Pool
+    ready: IndexSet
     groups: dict[tuple[GroupBy, int], GroupIndex]
     sieve: Sieve | None = None
-    orders: dict[tuple[type[Order], Hashable], Order] = field(default_factory=dict)
+    sampler_indexes: dict[tuple[type[SamplerIndex], Hashable], SamplerIndex] = field(default_factory=dict)
 
     def add(self, rows: Ints) -> None:
         """These rows can be taken now."""
@@ -117,18 +117,18 @@ class Supply:
     def reordered(self, rows: Ints) -> None:
         """These rows came, went, or have other custom meta. An order with more to look at than there is, is dropped."""
         most = 2 * self.ready.count + BLOCK
-        for key in [key for key, order in self.orders.items() if order.note(rows) > most]:
-            del self.orders[key]
+        for key in [key for key, order in self.sampler_indexes.items() if order.note(rows) > most]:
+            del self.sampler_indexes[key]
 
-    def order(self, kind: type[OrderT], key: Hashable) -> OrderT:
-        """The order of that kind and key, made at first use; beyond MAX_ORDERS the least recently asked for goes."""
-        name: tuple[type[Order], Hashable] = (kind, key)
-        found = self.orders.pop(name, None)
+    def sampler_index(self, kind: type[IndexT], key: Hashable) -> IndexT:
+        """The index of that kind and key, made at first use; of too many the least recently asked for goes."""
+        name: tuple[type[SamplerIndex], Hashable] = (kind, key)
+        found = self.sampler_indexes.pop(name, None)
         if not isinstance(found, kind):
             found = kind()
             found.note(self.ready.all())
-        order: Order = found
-        bounded.put(self.orders, name, order, MAX_ORDERS)
+        order: SamplerIndex = found
+        bounded.put(self.sampler_indexes, name, order, MAX_SAMPLER_INDEXES)
         return found
 
     def grouped(self, rows: Ints, numbers: Ints) -> None:

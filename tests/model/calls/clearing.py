@@ -8,7 +8,7 @@ from tests.model.said import Chosen
 
 def plan_clear(name: str, chosen: Chosen, with_tombstones: bool) -> Call:
     body = selected(chosen) | {"all": chosen.everything, "tombstone": with_tombstones, "expand": True}
-    wanted = clears.Wanted(selector(chosen), chosen.everything, conditions(chosen.where), with_tombstones)
+    wanted = clears.ClearRequest(selector(chosen), chosen.everything, conditions(chosen.where), with_tombstones)
     return Call("POST", of(name, "clears"), body, clears.plan_clear, render.planned_clear, (name, wanted, True))
 
 

@@ -4,27 +4,28 @@ from typing import Any
 
 from app import render
 from core.operations import consumption, leases
-from core.operations.claim import Wanted, claim_now, explain_claim
+from core.operations.claim import ClaimRequest, claim_now, explain_claim
 from core.operations.claim import claim as claim_until
 from tests.model.calls.call import Call, members, of
 from tests.model.samplers import Condition, Picker
 
 
-def claim_body(wanted: Wanted, picker: Picker, where: list[Condition] | None) -> dict[str, Any]:
+def claim_body(wanted: ClaimRequest, picker: Picker, where: list[Condition] | None) -> dict[str, Any]:
     return members(
-        fields=list(wanted.fields), batch_size=wanted.most, min_batch_size=wanted.least, wait_s=wanted.wait_s,
+        fields=list(wanted.fields), batch_size=wanted.batch_size, min_batch_size=wanted.min_batch_size,
+        wait_s=wanted.wait_s,
         sampler={"name": picker.name, **picker.arguments}, expand=True, where=where,
         ack=None if wanted.lease_s is None else "explicit", lease_s=wanted.lease_s, worker=wanted.worker,
     )  # fmt: skip
 
 
-def claim(name: str, wanted: Wanted, picker: Picker, where: list[Condition] | None) -> Call:
+def claim(name: str, wanted: ClaimRequest, picker: Picker, where: list[Condition] | None) -> Call:
     operation = claim_until if wanted.wait_s else claim_now
     path, body = of(name, "tasks", wanted.task, "claims"), claim_body(wanted, picker, where)
     return Call("POST", path, body, operation, render.claim, (name, wanted))
 
 
-def explain(name: str, wanted: Wanted, picker: Picker, where: list[Condition] | None) -> Call:
+def explain(name: str, wanted: ClaimRequest, picker: Picker, where: list[Condition] | None) -> Call:
     path, body = of(name, "tasks", wanted.task, "explain"), claim_body(wanted, picker, where)
     return Call("POST", path, body, explain_claim, render.explained, (name, wanted))
 

@@ -58,7 +58,7 @@ def changes(
     path = f"{of(name, 'keys')}?since_revision={since}&limit={limit}"
     path += (f"&wait_s={wait_s}" if wait_s else "") + (f"&cursor={cursor}" if cursor else "")
     path += f"&where={quote(json.dumps(where))}" if where else ""
-    asked = following.Asked(since, "", conditions(where), limit, cursor)
+    asked = following.ChangesRequest(since, "", conditions(where), limit, cursor)
     if wait_s:
         return Call("GET", path, None, following.await_changes, render.key_changes, (name, asked, wait_s))
     return Call("GET", path, None, following.list_changes, render.key_changes, (name, asked))

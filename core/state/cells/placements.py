@@ -1,4 +1,4 @@
-"""What a form means in one partition: which fields, bits and slots. Worked out once, valid until a field changes."""
+"""Where the fields of a signature are in one partition: bits, slots. Worked out once, valid until a field changes."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ import numpy as np
 from core.arrays import Ints
 
 from .fields import Field
-from .forms import FieldForm
 from .readiness import mask_of
 from .shapes import Sizes, together
+from .signatures import FieldSignature
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,11 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """`fields` in the order of the form; `slots` (`width` of them) of its tensors in the size table, in that order too.
+class Placement:
+    """`fields` in the order of the signature; `slots` (`width` of them) of its tensors in the size table.
 
-    `turning`: fields that this form makes ragged. `fixed_sizes`: what the sizes at `fixed_at` are if no shape changes;
-    `settled` if every shape is known. `consts`: per field the cell of every row with it, None where they differ.
+    `turning`: fields that this signature makes ragged. `fixed_sizes`: what the sizes at `fixed_at` are if no shape
+    changes; `settled` if every shape is known. `consts`: per field the cell of all its rows, None where they differ.
     """
 
     fields: list[Field]
@@ -55,19 +55,19 @@ def bit_set(fields: Iterable[Field]) -> int:
     return sum({1 << field.bit for field in fields})
 
 
-def plan(forms: Sequence[FieldForm], fields: list[Field], width: int) -> Plan:
-    """The plan of a form for these fields of a partition, all of which have their slots; `width` words per row."""
+def place(signatures: Sequence[FieldSignature], fields: list[Field], width: int) -> Placement:
+    """The placement of a signature in these fields, all of which have their slots; `width` words per row."""
     slots: list[int] = []
     turning, fixed = [], []
-    for form, field in zip(forms, fields, strict=True):
-        if field.slot is None or form.rank is None:
+    for signature, field in zip(signatures, fields, strict=True):
+        if field.slot is None or signature.rank is None:
             continue
-        if form.ragged > field.ragged:
+        if signature.ragged > field.ragged:
             turning.append(field)
         elif not field.ragged:
-            fixed.append(Fixed(field, len(slots), len(slots) + form.rank))
-        slots += range(field.slot, field.slot + form.rank)
-    return Plan(
+            fixed.append(Fixed(field, len(slots), len(slots) + signature.rank))
+        slots += range(field.slot, field.slot + signature.rank)
+    return Placement(
         fields,
         mask_of((field.bit for field in fields), width),
         bit_set(fields),

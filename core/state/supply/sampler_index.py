@@ -12,13 +12,13 @@ import numpy.typing as npt
 from core.arrays import Flags, Ints, grown
 from core.state.where import Numbers
 
-from .index_set import BLOCK, Pool
+from .index_set import BLOCK, IndexSet
 
 Values = npt.NDArray[Any]
 _FIRST = 64
 
 
-class Order:
+class SamplerIndex:
     """Base: which rows to look at again. A row whose value is not a number has no place in an order."""
 
     __slots__ = ("_noted", "_waiting")
@@ -33,7 +33,7 @@ class Order:
         self._waiting += len(rows)
         return self._waiting
 
-    def refresh(self, ready: Pool, value_of: Callable[[Ints], Values]) -> None:
+    def refresh(self, ready: IndexSet, value_of: Callable[[Ints], Values]) -> None:
         """Look at them: those in `ready` that have a value are in the order, the others are not."""
         if not self._waiting:
             return
@@ -72,7 +72,7 @@ class Run:
         return len(self.rows) - self.start
 
 
-class Ranked(Order):
+class RankedRows(SamplerIndex):
     """Rows by value, lowest first, in sorted runs that are merged as they grow (the logarithmic method of Bentley and
     Saxe, 1980). A row that went stays in its run with an old stamp, until runs are merged or half of all is gone.
     """
@@ -145,14 +145,14 @@ class Ranked(Order):
         return Run(values, rows, stamps)
 
 
-class Weighed(Order):
+class WeighedRows(SamplerIndex):
     """Rows with a weight: `rows` are they, `weights` by row number; complex128 once one came that is no float64."""
 
     __slots__ = ("rows", "weights")
 
     def __init__(self) -> None:
         super().__init__()
-        self.rows = Pool()
+        self.rows = IndexSet()
         self.weights: Numbers = np.zeros(0)
 
     def has(self, rows: Ints) -> Flags:
