@@ -15,6 +15,7 @@ from core.journal.folder import Folder
 from core.runtime.engine_thread import EngineThread
 from core.runtime.journal_writer import JournalWriter
 
+TURNS = 8  # of the loop, within which an answer is on its way
 Patch = Callable[[Any, str, Any], object]
 
 
@@ -24,7 +25,10 @@ def told_before_append(patch: Patch) -> None:
     def told(self: EngineThread) -> None:
         end_what_is_due(self)
         self._deliver()
-        threading.Event().wait(0.002)  # the loop's turn: else the answers leave after all that is done here
+        for _ in range(TURNS):
+            turn = threading.Event()
+            self._tell(turn.set)
+            turn.wait(1)
 
     patch(EngineThread, "_end_what_is_due", told)
 
