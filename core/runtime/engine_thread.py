@@ -83,7 +83,7 @@ class EngineThread:
 
     def leave(self, call: Call) -> None:
         """The caller has gone: if its call waits, it takes nothing."""
-        self._lot.leave(call)
+        self._lot.caller_left(call)
 
     def withdraw(self, call: Call, reason: Refused) -> None:
         """The caller is still there, but does not wait any more."""
@@ -182,12 +182,15 @@ class EngineThread:
             keyed.check(decided)
             raise IdempotencyInFlight
         if first is not None and first.keyed is not None:
+            if self._lot.is_absent(first) and first.keyed != keyed:  # it handed out nothing, so its key is free
+                self._lot.leave(first)
+                return None
             keyed.check(first.keyed.digest)
         return first or self._engine.replies.find(keyed)
 
     def _answer(self, call: Call, run: Callable[[Engine], object]) -> None:
         if call.future.cancelled():  # its client left before the decision
-            self._lot.leave(call)
+            self._lot.caller_left(call)
             return
         keyed = call.keyed
         render = call.render if keyed is None else partial(self._render, call.render, keyed, self._engine.revision)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from core.operations.parked import Parked
+from core.state import bounded
 from core.state.kept_replies import Keyed
 
 
@@ -17,6 +18,7 @@ class Waiter(Protocol):
     def __hash__(self) -> int: ...
 
 
+MAX_ABSENT = 1000
 W = TypeVar("W", bound=Waiter)
 
 
@@ -36,6 +38,7 @@ class ParkingLot(Generic[W]):
         self._by_partition: dict[str, dict[int, tuple[W, Parked[object]]]] = {}
         self._places: dict[W, _Place] = {}
         self._by_key: dict[str, W] = {}
+        self._absent: dict[W, None] = {}  # calls whose callers have gone, oldest first
         self._deadlines: list[tuple[float, int, W]] = []
         self._sequence = 0
 
@@ -61,6 +64,7 @@ class ParkingLot(Generic[W]):
 
     def replace(self, old: W, new: W) -> None:
         """`new`, of the same key, has the place of `old` until it leaves or is parked with a deadline of its own."""
+        self._absent.pop(old, None)
         place = self._places.pop(old)
         self._places[new] = _Place(place.partition, place.number)
         calls = self._by_partition[place.partition]
@@ -68,11 +72,25 @@ class ParkingLot(Generic[W]):
         if new.keyed is not None:
             self._by_key[new.keyed.key] = new
 
+    def caller_left(self, call: W) -> None:
+        """`call` takes nothing any more. With a key its place is kept until its wait is over: a gateway that gave up
+        on the wait sends the same call again.
+        """
+        if call.keyed is None:
+            self.leave(call)
+        elif call in self._places:
+            bounded.put(self._absent, call, None, MAX_ABSENT, self.leave)
+
+    def is_absent(self, call: W) -> bool:
+        """Its caller has gone."""
+        return call in self._absent
+
     def leave(self, call: W) -> bool:
         """`call` is answered or its client has gone; False if it was not here."""
         place = self._places.pop(call, None)
         if place is None:
             return False
+        self._absent.pop(call, None)
         if call.keyed is not None:
             del self._by_key[call.keyed.key]
         calls = self._by_partition[place.partition]
@@ -82,15 +100,18 @@ class ParkingLot(Generic[W]):
         return True
 
     def of(self, partition: str) -> list[tuple[W, Parked[object]]]:
-        """Calls that wait for this partition, oldest first."""
-        return list(self._by_partition.get(partition, {}).values())
+        """Calls that wait for this partition and whose callers are there, oldest first."""
+        calls = self._by_partition.get(partition, {}).values()
+        return [call for call in calls if call[0] not in self._absent] if self._absent else list(calls)
 
     def expired(self, now: float) -> Iterable[tuple[W, Parked[object]]]:
         """Calls whose deadline has come."""
         while self._deadlines and self._deadlines[0][0] <= now:
             call = heapq.heappop(self._deadlines)[2]
             place = self._places.get(call)
-            if place is not None:
+            if call in self._absent:
+                self.leave(call)
+            elif place is not None:
                 yield self._by_partition[place.partition][place.number]
 
     def next_deadline(self) -> float | None:

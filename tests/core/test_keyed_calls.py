@@ -14,6 +14,7 @@ from core.events import Change, Kept
 from core.operations.claim import Claimed, ClaimRequest, claim
 from core.operations.partitions import delete_partition
 from core.reading.batch import View
+from core.runtime import parking_lot
 from core.runtime.calls import Preconditions
 from core.samplers import Sequential
 from core.state.kept_replies import Keyed
@@ -253,6 +254,46 @@ async def test_when_the_second_leaves_nobody_waits_and_the_key_is_free() -> None
         assert await send_claim(service, OTHER) == Answered(201, b"[0]")
 
 
+async def test_sent_again_after_its_caller_left_it_has_its_place_among_those_who_wait() -> None:
+    async with running() as service:
+        first = send_claim(service, KEY)
+        await service.settle()
+        other = service.claim()
+        first.cancel()
+        await service.settle()
+        second = send_claim(service, KEY)
+        await service.settle()
+        await service.do(grow, "p")
+        assert await second == Answered(201, b"[0]")
+        assert not other.done()
+
+
+async def test_while_its_caller_is_away_it_takes_nothing() -> None:
+    async with running() as service:
+        first = send_claim(service, KEY)
+        await service.settle()
+        other = service.claim()
+        first.cancel()
+        await service.do(grow, "p")
+        assert await other == [0]
+        second = send_claim(service, KEY)
+        await service.do(grow, "p")
+        assert await second == Answered(201, b"[1]")
+
+
+async def test_only_so_many_places_are_kept_for_callers_who_are_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parking_lot, "MAX_ABSENT", 2)
+    async with running() as service:
+        for i in range(5):
+            send_claim(service, Keyed(f"k{i}", KEY.digest)).add_done_callback(lambda _: None)
+        await service.settle()
+        for future in list(service.executor._inflight):
+            future.cancel()
+            await service.settle()
+        assert [call.keyed.key for call in service.executor._thread._lot._absent if call.keyed] == ["k3", "k4"]
+        assert service.executor.reading.waiting == 2
+
+
 async def test_a_second_that_left_before_it_was_looked_at_replaces_nobody() -> None:
     async with running() as service:
         first = send_claim(service, KEY)
@@ -309,7 +350,8 @@ async def test_what_a_key_costs_in_the_thread_is_forgotten_with_its_answer() -> 
             waits = send_claim(service, Keyed(f"w{i}", KEY.digest))
             await service.settle()
             waits.cancel()
-        await service.settle()
+        await service.advance(60)
+        assert service.executor._thread._lot._absent == {}
         assert service.executor._thread._decided == {}
         assert service.executor._thread._lot._by_key == {}
         assert service.executor._thread._lot._by_partition == {}
