@@ -8,6 +8,7 @@ from core.arrays import unpack
 from core.events import ClearAborted, ClearCommitted, ClearPlanned
 from core.state.clears import Clear
 from core.state.service import ServiceState
+from core.state.states import ABORTED, COMMITTED
 
 from .remove import bring_back, drop, withdraw
 
@@ -35,7 +36,7 @@ def commit(state: ServiceState, event: ClearCommitted) -> None:
     partition.grid.hide(rows, -1)
     partition.rows.drop(rows, clear.with_tombstones)
     drop(state, partition, rows, clear.indexes)
-    state.clears.close(event.number, "committed")
+    state.clears.close(event.number, COMMITTED)
 
 
 def abort(state: ServiceState, event: ClearAborted) -> None:
@@ -47,4 +48,4 @@ def abort(state: ServiceState, event: ClearAborted) -> None:
     partition.rows.show(rows)
     bring_back(partition, rows)
     partition.rows.revision[rows] = partition.revision
-    state.clears.close(event.number, "aborted")
+    state.clears.close(event.number, ABORTED)

@@ -4,10 +4,11 @@ import numpy as np
 
 from core.arrays import Ints, unpack
 from core.events import Allotted, Consumed, Extended, Leased, Reset, Settled
-from core.state.leases import ACCEPTED, LOST, REJECTED, RELEASED, Lease
+from core.state.leases import Lease
 from core.state.partition import Partition
 from core.state.service import ServiceState
-from core.state.tasks import CONSUMED, DEAD, FREE, Task
+from core.state.states import ACCEPTED, CONSUMED, DEAD, FREE, LOST, REJECTED, RELEASED
+from core.state.tasks import Task
 
 
 def consume(state: ServiceState, event: Consumed) -> None:
@@ -66,7 +67,7 @@ def settle(state: ServiceState, event: Settled) -> None:
     rows = _settle_rows(partition, task, event.released, FREE)
     if event.takes_back:
         task.take_back(rows)
-    partition.offer_again(lease.task, task.give_back(rows, partition.rows.live[rows]))
+    partition.offer_again(lease.task, task.give_back(rows, partition.rows.is_live(rows)))
     lease.settle(unpack(event.accepted), ACCEPTED)
     lease.settle(np.concatenate([unpack(event.released), unpack(event.worn)]), LOST if event.is_lost else RELEASED)
     lease.settle(unpack(event.dead), LOST if event.is_lost else REJECTED)
@@ -77,7 +78,7 @@ def settle(state: ServiceState, event: Settled) -> None:
 def _settle_rows(partition: Partition, task: Task, indexes: bytes, state: int) -> Ints:
     """One that is clearing is settled too, and nobody's meanwhile. Returns all of them."""
     rows = partition.rows.locate_held(unpack(indexes))
-    task.settle(rows, state, partition.rows.live[rows])
+    task.settle(rows, state, partition.rows.is_live(rows))
     return rows
 
 

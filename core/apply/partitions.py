@@ -4,6 +4,7 @@ from core.events import Limited, Limits, PartitionDeleted, PartitionMade, Partit
 from core.state import bounded
 from core.state.partition import Partition, limits_of
 from core.state.service import ServiceState
+from core.state.states import COMMITTED
 
 MAX_DELETED = 10_000
 
@@ -48,7 +49,7 @@ def delete(state: ServiceState, event: PartitionDeleted) -> None:
     partition = state.partitions.pop(event.partition)
     state.leases.settle(partition.lose_all())
     for number in partition.clears:
-        state.clears.close(number, "committed")
+        state.clears.close(number, COMMITTED)
     for number in partition.ttls.batches:
         state.ttl_deadlines.discard((event.partition, number))
     bounded.put(state.deleted, event.partition, state.revision, MAX_DELETED)

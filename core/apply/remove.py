@@ -69,7 +69,7 @@ def drop(state: ServiceState, partition: Partition, rows: Ints, indexes: Ints) -
     end_times(state, partition, rows)
     gone = partition.grid.clear(rows)
     for name, task in partition.tasks.items():
-        partition.offer_again(name, task.break_up(rows, partition.rows.live))
+        partition.offer_again(name, task.break_up(rows, partition.rows.is_live))
     holders = [number for task in partition.tasks.values() for number in task.drop(rows, indexes).tolist()]
     if partition.custom_meta is not None:
         partition.custom_meta[rows] = EMPTY

@@ -15,8 +15,9 @@ from core.reading.selectors import SELECTORS, Selector, to_remove
 from core.state.cells import encode
 from core.state.cells.fields import Field
 from core.state.cells.readiness import bit_column
-from core.state.clears import Clear, State
+from core.state.clears import Clear
 from core.state.partition import Partition
+from core.state.states import ABORTED, COMMITTED, PENDING, ClearState
 from core.state.where import Where
 
 
@@ -67,7 +68,7 @@ def plan_clear(engine: Engine, partition_id: str, wanted: ClearRequest, expand: 
 
 
 def _seen(engine: Engine, clear: Clear, expand: bool, skipped: tuple[int, ...] = ()) -> SeenClear:
-    plan = _plan(engine.partitions[clear.partition_id], clear, expand) if clear.state == "pending" else None
+    plan = _plan(engine.partitions[clear.partition_id], clear, expand) if clear.state == PENDING else None
     return SeenClear(clear, engine.revision_of(clear.partition_id), _age(engine, clear), plan, skipped)
 
 
@@ -100,17 +101,17 @@ def find(engine: Engine, name: str) -> Clear:
 
 def commit_clear(engine: Engine, name: str) -> SeenClear:
     """Its rows are gone for good; again: no change. Raises ClearNotFound, ClearClosed."""
-    return _close(engine, find(engine, name), "committed")
+    return _close(engine, find(engine, name), COMMITTED)
 
 
 def abort_clear(engine: Engine, name: str) -> SeenClear:
     """Its rows are back as they now are; again: no change. Raises ClearNotFound, ClearClosed."""
-    return _close(engine, find(engine, name), "aborted")
+    return _close(engine, find(engine, name), ABORTED)
 
 
-def _close(engine: Engine, clear: Clear, state: State) -> SeenClear:
-    if clear.state == "pending":
-        event = ClearCommitted if state == "committed" else ClearAborted
+def _close(engine: Engine, clear: Clear, state: ClearState) -> SeenClear:
+    if clear.state == PENDING:
+        event = ClearCommitted if state == COMMITTED else ClearAborted
         engine.commit(event(clear.partition_id, clear.number))
     elif clear.state != state:
         raise ClearClosed(f"clear {clear.clear_id!r} is {clear.state}: nothing was changed")
@@ -123,7 +124,7 @@ def get_clear(engine: Engine, name: str, expand: bool) -> SeenClear:
 
 
 def list_clears(
-    engine: Engine, state: State | None, limit: int, cursor: str | None
+    engine: Engine, state: ClearState | None, limit: int, cursor: str | None
 ) -> tuple[list[tuple[Clear, float]], str | None]:
     """(clear, age in seconds) in the order planned: pending ones and the last closed; None: of any state."""
     found = (clear for clear in engine.clears.after(start_of(cursor, "x")) if state in (None, clear.state))

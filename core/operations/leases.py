@@ -9,8 +9,9 @@ from core.arrays import Ints, pack
 from core.engine import Engine
 from core.errors import ClaimNotFound, Invalid, LeaseLost
 from core.events import AnyEvent, Extended, Settled
-from core.state.leases import ACCEPTED, LOST, OPEN, REJECTED, RELEASED, Lease
+from core.state.leases import Lease
 from core.state.partition import Partition
+from core.state.states import ACCEPTED, LOST, OPEN, REJECTED, RELEASED
 
 TOO_OFTEN = "max-attempts"
 

@@ -13,11 +13,11 @@ from core.arrays import Flags, Ints, pack
 from core.errors import Invalid, Refused
 from core.events import Allotted, ShareTerms
 from core.samplers.by_rank import ByRank
-from core.state.leases import ACCEPTED, Lease
+from core.state.leases import Lease
 from core.state.partition import Partition
 from core.state.sampler_memory import Memory, Share
+from core.state.states import ACCEPTED, CONSUMED
 from core.state.supply.supply import Supply
-from core.state.tasks import CONSUMED
 from core.writing.absent import check_indexes
 
 Take = Callable[[], Ints | None]

@@ -9,8 +9,9 @@ from core.samplers import Blocking, Sampler
 from core.state.cells.fields import Field
 from core.state.cells.readiness import bit_column
 from core.state.partition import Partition
+from core.state.states import CONSUMED, DEAD, HELD, LEASED
 from core.state.supply.supply import Sieve, Supply
-from core.state.tasks import CONSUMED, DEAD, LEASED, Task
+from core.state.tasks import Task
 
 EXAMPLES = 10
 CHUNK = 8192
@@ -59,16 +60,20 @@ def _first(partition: Partition, wanted: Callable[[Ints], Flags]) -> tuple[int, 
 
 
 def _held(partition: Partition, task: Task | None) -> list[Blocking]:
-    """Rows that the task has consumed, has out on lease, or will not get again."""
+    """Rows that the task has consumed, has out on lease or set aside, or will not get again."""
     if task is None:
         return []
-    counts = (("consumed", CONSUMED, task.consumed_live), ("leased", LEASED, task.leased), ("dead", DEAD, task.dead))
-    return [_in_state(partition, task, *one) for one in counts if one[2]]
+    counts = (
+        ("consumed", (CONSUMED,), task.consumed_live),
+        ("leased", (HELD, LEASED), task.leased),
+        ("dead", (DEAD,), task.dead),
+    )
+    return [_in_states(partition, task, *one) for one in counts if one[2]]
 
 
-def _in_state(partition: Partition, task: Task, reason: str, state: int, count: int) -> Blocking:
-    n = partition.rows.n
-    rows = np.flatnonzero((task.state[:n] == state) & (partition.rows.live[:n] == 1))[:EXAMPLES]
+def _in_states(partition: Partition, task: Task, reason: str, states: tuple[int, ...], count: int) -> Blocking:
+    every = slice(0, partition.rows.n)
+    rows = np.flatnonzero(np.isin(task.state[every], states) & partition.rows.is_live(every))[:EXAMPLES]
     return Blocking(reason, count, tuple(partition.rows.global_index[rows].tolist()))
 
 
@@ -76,7 +81,7 @@ def _clearing(partition: Partition, task: Task | None) -> list[Blocking]:
     """Rows that an abort of their clear would bring back, and that the task has not consumed."""
     if not partition.rows.clearing_count:
         return []
-    rows = np.flatnonzero(partition.rows.clearing)
+    rows = partition.rows.clearing()
     if task is not None:
         rows = rows[task.state[rows] != CONSUMED]
     examples = partition.rows.global_index[rows[:EXAMPLES]].tolist()

@@ -63,7 +63,7 @@ def after(partition: Partition, place: Place, most: int) -> Items:
     """The first `most` items beyond this place, and one more if there is. Compares the revision of every row."""
     rows, before = partition.rows, partition.key_history.since(place[0] - 1)
     held = slice(0, rows.n)
-    changed = _beyond(rows.revision[held], rows.global_index[held], place) & (rows.live[held] == 1)
+    changed = _beyond(rows.revision[held], rows.global_index[held], place) & rows.is_live(held)
     there = np.flatnonzero(changed)
     was = np.flatnonzero(_beyond(before.revision, before.index, place))
     revisions = np.concatenate([rows.revision[there], before.revision[was]])

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from core.state.partition import Partition
+from core.state.states import FREE, HELD, LEASED
 from core.state.supply.supply import Supply
-from core.state.tasks import FREE, LEASED, Task
+from core.state.tasks import Task
 
 
 def is_last(partition: Partition, supply: Supply | None, name: str) -> bool:
@@ -44,4 +45,4 @@ def _may_come_back(partition: Partition, task: Task | None) -> bool:
     """Rows are clearing that an abort would bring back, and of which nothing has become."""
     if not partition.rows.clearing_count:
         return False
-    return task is None or bool(np.isin(task.state[np.flatnonzero(partition.rows.clearing)], (FREE, LEASED)).any())
+    return task is None or bool(np.isin(task.state[partition.rows.clearing()], (FREE, HELD, LEASED)).any())

@@ -56,7 +56,7 @@ def select(partition: Partition, selector: Selector, limit: int, cursor: str | N
     if selector.is_absent:
         return all_rows(partition, limit, cursor)
     if selector.keys is None and selector.indexes is None:
-        live = np.flatnonzero(partition.rows.live[: partition.rows.n])
+        live = partition.rows.live()
         return _page(partition, _having(partition, selector, live, partition.rows.by_key), limit, cursor)
     start = start_of(cursor, "p")
     named = selector.keys if selector.keys is not None else selector.indexes or ()
@@ -120,7 +120,7 @@ def to_remove(partition: Partition, selector: Selector, where: Where | None) -> 
     found = np.flatnonzero(is_meant[1:]) + 1
     if where is not None:
         found = found[where.matches(partition.custom_meta_of(found))]
-    live = rows.live[found] == 1
+    live = rows.is_live(found)
     return found[live], rows.global_index[found[~live]]
 
 

@@ -79,7 +79,7 @@ class GrpoGroup(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _live(partition: Partition, among: Flags | None = None) -> Ints:
-    is_live = partition.rows.live[: partition.rows.n] == 1
+    is_live = partition.rows.is_live(slice(0, partition.rows.n))
     return np.flatnonzero(is_live if among is None else is_live & among)
 
 

@@ -7,15 +7,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import merge
-from typing import Literal
 
 import numpy as np
 
 from core.arrays import Ints
 
 from . import bounded
+from .states import PENDING, ClearState
 
-State = Literal["pending", "committed", "aborted"]
 REMEMBERED = 10_000
 _NAME = re.compile(r"x[1-9a-f][0-9a-f]{0,15}")
 _NOTHING: Ints = np.empty(0, np.int64)
@@ -31,7 +30,7 @@ class Clear:
     with_tombstones: bool
     planned_at: float
     count: int
-    state: State = "pending"
+    state: ClearState = PENDING
 
     @property
     def clear_id(self) -> str:
@@ -57,7 +56,7 @@ class Clears:
         """A clear is planned."""
         self.pending[clear.number] = clear
 
-    def close(self, number: int, state: State) -> None:
+    def close(self, number: int, state: ClearState) -> None:
         """It is committed or aborted."""
         clear = self.pending.pop(number)
         clear.state, clear.indexes = state, _NOTHING

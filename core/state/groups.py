@@ -4,12 +4,12 @@ Number 0 is *no group*. Groups are numbered in the order they were first named, 
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from core.arrays import START, Bits, Cells, Columns, Ints, filled, grown, next_capacity
+from core.arrays import START, Cells, Columns, Flags, Ints, filled, grown, next_capacity
 
 from .rows import NULL
 
@@ -74,7 +74,7 @@ class Groups(Columns):
         wanted[[self.numbers[group_id] for group_id in group_ids if group_id in self.numbers]] = True
         return np.asarray(rows[wanted[self.number[rows]]])
 
-    def members(self, numbers: Ints, live: Bits, each: int) -> Ints:
+    def members(self, numbers: Ints, is_live: Callable[[Ints], Flags], each: int) -> Ints:
         """int64 [groups, each]: the live rows of groups that have exactly `each` of them, lowest first."""
         rows = self._head[numbers]
         steps = []
@@ -82,7 +82,7 @@ class Groups(Columns):
             steps.append(rows)
             rows = self._next[rows]
         found = np.stack(steps, axis=1) if steps else np.zeros((0, each), np.int64)
-        found[live[found] == 0] = np.iinfo(np.int64).max
+        found[~is_live(found)] = np.iinfo(np.int64).max
         found.sort(axis=1)
         return found[:, :each]
 

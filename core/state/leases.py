@@ -14,17 +14,17 @@ from core.arrays import Bits, Ints
 
 from . import bounded
 from .deadlines import Deadlines
+from .states import OPEN
 
-OPEN, ACCEPTED, RELEASED, REJECTED, LOST = range(5)
 REMEMBERED = 10_000
 _NAME = re.compile(r"c[1-9a-f][0-9a-f]{0,15}")
 
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """`indexes` int64 and `fate` uint8, one per row in the order handed out. Times are the engine clock's seconds.
+    """`indexes` int64 and `fate` uint8 (the states of `states.LEASE`), one per row in the order handed out.
 
-    `group_size`: rows that settle together, side by side in that order; 1: each for itself.
+    Times are the engine clock's seconds. `group_size`: rows that settle together, side by side in that order; 1: each for itself.
     """
 
     number: int

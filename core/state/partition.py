@@ -26,9 +26,10 @@ from . import bounded
 from .clears import Clear
 from .groups import Groups
 from .key_history import KeyHistory
-from .leases import LOST, OPEN, Lease
+from .leases import Lease
 from .rows import NULL, Rows
-from .tasks import FREE, Task
+from .states import FREE, LOST, OPEN
+from .tasks import Task
 from .ttl import Ttls
 from .where import Where
 
@@ -99,7 +100,7 @@ class Partition:
     def free(self, name: str, rows: Ints) -> Flags:
         """bool [rows]: live, and neither consumed by the task, leased nor dead."""
         task = self.tasks.get(name)
-        live = self.rows.live[rows].astype(np.bool_)
+        live = self.rows.is_live(rows)
         return live if task is None else live & (task.state[rows] == FREE)
 
     def supply(self, name: str, fields: tuple[str, ...], where: Where | None = None) -> Supply:
@@ -242,7 +243,7 @@ class Partition:
             self.custom_meta[0] = NULL
         self.rows.compact(rows, capacity)
         self.forget_rows()
-        self.groups.remove(np.flatnonzero(self.rows.clearing))
+        self.groups.remove(self.rows.clearing())
         self._drop_all_supplies()
 
 

@@ -9,7 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from core.arrays import START, Bits, Cells, Columns, Ints, filled, next_capacity
+from core.arrays import START, Bits, Cells, Columns, Flags, Ints, filled, next_capacity
+
+from .states import ABSENT, CLEARING, GONE, LIVE
 
 NULL = b"null"
 
@@ -18,12 +20,12 @@ class Rows(Columns):
     """Columns over row numbers 0 … n-1, with capacity to grow."""
 
     __slots__ = (
-        "by_key", "clearing", "clearing_count", "clearing_keys", "global_index", "inserted", "keys", "live",
-        "live_count", "n", "position", "positions", "revision", "tombstones",
+        "by_key", "clearing_count", "clearing_keys", "global_index", "inserted", "keys", "live_count", "n", "position",
+        "positions", "revision", "state", "tombstones",
     )  # fmt: skip
 
     columns: ClassVar[Mapping[str, object]] = {
-        "global_index": -1, "live": 0, "clearing": 0, "position": -1, "revision": 0, "keys": NULL,
+        "global_index": -1, "state": ABSENT, "position": -1, "revision": 0, "keys": NULL,
     }  # fmt: skip
 
     def __init__(self) -> None:
@@ -33,8 +35,7 @@ class Rows(Columns):
         self.inserted = 0  # rows ever inserted, without those that expired
         self.positions = 0  # rows ever inserted
         self.global_index: Ints = filled(START, -1, np.int64)  # of each row, ascending
-        self.live: Bits = filled(START, 0, np.uint8)  # 1: the row is live
-        self.clearing: Bits = filled(START, 0, np.uint8)  # 1: the row is clearing
+        self.state: Bits = filled(START, ABSENT, np.uint8)  # one of `states.ROW`
         self.position: Ints = filled(START, -1, np.int64)  # how many rows were inserted before it
         self.revision: Ints = filled(START, 0, np.int64)  # of the row's last change
         self.keys: Cells | None = None  # JSON strings, null for rows without; None while no row has a key
@@ -50,7 +51,7 @@ class Rows(Columns):
     @property
     def capacity(self) -> int:
         """Rows there is room for."""
-        return len(self.live)
+        return len(self.state)
 
     def add(self, first: int, count: int, keys: Sequence[bytes] | None) -> Ints:
         """New rows for the indexes first … first+count-1; `keys` are JSON strings. Returns their row numbers."""
@@ -59,7 +60,7 @@ class Rows(Columns):
             self.resize(capacity)
         rows = slice(self.n, self.n + count)
         self.global_index[rows] = np.arange(first, first + count)
-        self.live[rows] = 1
+        self.state[rows] = LIVE
         self.position[rows] = np.arange(self.positions, self.positions + count)
         if keys is not None:
             self._name(rows, keys, range(first, first + count))
@@ -75,12 +76,24 @@ class Rows(Columns):
         self.keys[rows] = keys
         self.by_key.update(zip(keys, indexes, strict=True))
 
+    def is_live(self, rows: slice | Ints) -> Flags:
+        """bool [rows]."""
+        return np.asarray(self.state[rows] == LIVE)
+
+    def live(self) -> Ints:
+        """All rows that are live, in index order."""
+        return np.flatnonzero(self.state[: self.n] == LIVE)
+
+    def clearing(self) -> Ints:
+        """All rows that are clearing, in index order."""
+        return np.flatnonzero(self.state[: self.n] == CLEARING)
+
     def locate(self, indexes: Ints) -> Ints:
         """Row numbers of these global indexes, 0 where not held."""
         known = self.global_index[: self.n]
         rows = np.searchsorted(known, indexes)
         rows[rows == self.n] = 0
-        rows[(known[rows] != indexes) | (self.live[rows] == 0)] = 0
+        rows[(known[rows] != indexes) | (self.state[rows] != LIVE)] = 0
         return rows
 
     def locate_held(self, indexes: Ints) -> Ints:
@@ -90,12 +103,12 @@ class Rows(Columns):
         known = self.global_index[: self.n]
         rows = np.searchsorted(known, indexes)
         rows[rows == self.n] = 0
-        rows[(known[rows] != indexes) | (self.live[rows] | self.clearing[rows] == 0)] = 0
+        rows[(known[rows] != indexes) | ~_is_held(self.state[rows])] = 0
         return rows
 
     def held(self) -> Ints:
         """All rows that are live or clearing, in index order."""
-        return np.flatnonzero(self.live[: self.n] | self.clearing[: self.n])
+        return np.flatnonzero(_is_held(self.state[: self.n]))
 
     def find(self, keys: Sequence[bytes]) -> list[int | None]:
         """Global indexes of these keys (JSON strings), None where there is no such key."""
@@ -106,35 +119,35 @@ class Rows(Columns):
         start = int(np.searchsorted(self.global_index[: self.n], index, side="right"))
         if self.live_count == self.n - 1:
             return np.arange(max(start, 1), min(self.n, max(start, 1) + limit))
-        return np.flatnonzero(self.live[start : self.n])[:limit] + start
+        return np.flatnonzero(self.state[start : self.n] == LIVE)[:limit] + start
 
     def remove(self, rows: Ints) -> None:
-        """These live rows are cleared."""
-        self.live[rows] = 0
+        """These live rows are gone."""
+        self.state[rows] = GONE
         self.live_count -= len(rows)
         self._unname(rows, self.by_key)
 
     def hide(self, rows: Ints) -> None:
         """These live rows are clearing."""
-        self._turn(rows, live=0)
+        self._turn(rows, CLEARING)
         self._move_keys(rows, self.by_key, self.clearing_keys)
 
     def show(self, rows: Ints) -> None:
         """These rows were clearing, and are live again."""
-        self._turn(rows, live=1)
+        self._turn(rows, LIVE)
         self._move_keys(rows, self.clearing_keys, self.by_key)
 
     def drop(self, rows: Ints, with_tombstones: bool) -> None:
         """These rows were clearing, and are gone; with tombstones their keys may never be created again."""
-        self.clearing[rows] = 0
+        self.state[rows] = GONE
         self.clearing_count -= len(rows)
         if with_tombstones:
             self._move_keys(rows, self.clearing_keys, self.tombstones)
         self._unname(rows, self.clearing_keys)
 
-    def _turn(self, rows: Ints, live: int) -> None:
-        self.live[rows], self.clearing[rows] = live, 1 - live
-        count = len(rows) if live else -len(rows)
+    def _turn(self, rows: Ints, state: int) -> None:
+        self.state[rows] = state
+        count = len(rows) if state == LIVE else -len(rows)
         self.live_count += count
         self.clearing_count -= count
 
@@ -156,3 +169,7 @@ class Rows(Columns):
         """Closes the gaps: only these rows (row 0 first) remain."""
         super().compact(rows, capacity)
         self.n = len(rows)
+
+
+def _is_held(state: Bits) -> Flags:
+    return np.asarray((state == LIVE) | (state == CLEARING))

@@ -1,6 +1,6 @@
 """What one task has of each row: a small vector over rows, and the counts that outlive cleared rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -9,14 +9,13 @@ from core.arrays import Bits, Columns, Flags, Ints, filled
 from core.events import ShareTerms
 
 from .sampler_memory import Memory
-
-FREE, CONSUMED, LEASED, DEAD = range(4)
+from .states import CONSUMED, DEAD, FREE, HELD, LEASED
 
 
 class Task(Columns):
-    """`state` uint8 [rows]; `consumed` counts rows consumed since the last reset, cleared ones included.
+    """`state` uint8 [rows]: the states of `states.TASK`. `leased` counts what is HELD or LEASED.
 
-    Rows that are clearing keep their state, but count as cleared ones: `leased` and `dead` are of live rows.
+    `consumed` counts rows consumed since the last reset, cleared ones included. Rows that are clearing keep their state, but count as cleared ones: `leased` and `dead` are of live rows.
     `attempts` and `holder` (the number of the lease that has the row) int64 [rows], once there was a lease; `reasons`
     why rows are dead, by index. `memory`: what samplers remember, once one does.
     """
@@ -73,8 +72,8 @@ class Task(Columns):
         if self.attempts is not None:
             self.attempts[rows] -= 1
 
-    def settle(self, rows: Ints, state: int, live: Bits) -> None:
-        """Leased rows are consumed, free again, or dead; `live` uint8 [rows]: those that are not clearing."""
+    def settle(self, rows: Ints, state: int, live: Flags) -> None:
+        """Leased rows are consumed, free again, or dead; `live` bool [rows]: those that are not clearing."""
         count = int(np.count_nonzero(live))
         self.leased -= count
         self.state[rows] = state
@@ -85,12 +84,11 @@ class Task(Columns):
             self.consumed_cleared += len(rows) - count
         self.dead += count if state == DEAD else 0
 
-    # Rows that are held for a share of sampler memory: leased, by nobody
+    # Rows that are set aside for a share of sampler memory
 
     def is_held(self, rows: Ints) -> Flags:
         """bool [rows]."""
-        leased = np.asarray(self.state[rows] == LEASED)
-        return leased if self.holder is None else leased & (self.holder[rows] == 0)
+        return np.asarray(self.state[rows] == HELD)
 
     def allot(self, key: str, terms: ShareTerms, shares: Sequence[Ints], rows: Ints) -> None:
         """Free rows are held from now on; `shares` are their indexes, `rows` those of all shares in turn."""
@@ -99,41 +97,40 @@ class Task(Columns):
         self._hold(rows, len(rows))
 
     def fetch(self, share: int, rows: Ints, claim: int) -> None:
-        """Rows held for a share are free for this claim, which takes them now. 0 is no share."""
+        """This claim is about to take rows that are held for a share. 0 is no share."""
         if self.memory is None or not share:
             return
         self.memory.shares[share].claim = claim
-        self.state[rows] = FREE
         self.leased -= len(rows)
 
-    def give_back(self, rows: Ints, live: Bits) -> Ints:
+    def give_back(self, rows: Ints, live: Flags) -> Ints:
         """Free rows that belong to a share are held for it again; returns the others, of those that are live."""
         if self.memory is None:
-            return np.asarray(rows[live == 1])
+            return np.asarray(rows[live])
         kept = self.memory.keeps(rows)
         self._hold(rows[kept], int(np.count_nonzero(live[kept])))
-        return np.asarray(rows[~kept & (live == 1)])
+        return np.asarray(rows[~kept & live])
 
-    def break_up(self, rows: Ints, live: Bits) -> Ints:
+    def break_up(self, rows: Ints, is_live: Callable[[Ints], Flags]) -> Ints:
         """These rows are going: what was held together with them is free again. Returns what is live of it."""
         if self.memory is None:
             return rows[:0]
-        together = self.memory.break_up(rows[self.state[rows] == LEASED])
+        together = self.memory.break_up(rows[_is_out(self.state[rows])])
         freed = np.setdiff1d(together[self.is_held(together)], rows)
         self.state[freed] = FREE
-        offered = np.asarray(freed[live[freed] == 1])
+        offered = np.asarray(freed[is_live(freed)])
         self.leased -= len(offered)
         return offered
 
     def _hold(self, rows: Ints, live: int) -> None:
-        self.state[rows] = LEASED
+        self.state[rows] = HELD
         self.leased += live
 
     def hide(self, rows: Ints, step: int = 1) -> None:
         """These rows are clearing (step -1: live again): they count no more, but for what was consumed of them."""
         state = self.state[rows]
         self.consumed_cleared += step * int(np.count_nonzero(state == CONSUMED))
-        self.leased -= step * int(np.count_nonzero(state == LEASED))
+        self.leased -= step * int(np.count_nonzero(_is_out(state)))
         self.dead -= step * int(np.count_nonzero(state == DEAD))
 
     def drop(self, rows: Ints, indexes: Ints) -> Ints:
@@ -148,8 +145,8 @@ class Task(Columns):
         return holders[holders > 0]
 
     def release_all(self) -> None:
-        """Leased rows are free, those of shares too, and that they were handed out was no attempt."""
-        rows = np.flatnonzero(self.state == LEASED)
+        """Leased and held rows are free, and that they were handed out was no attempt."""
+        rows = np.flatnonzero(_is_out(self.state))
         if self.attempts is not None and self.holder is not None:
             self.attempts[self.holder > 0] -= 1
             self.holder[:] = 0
@@ -174,3 +171,8 @@ class Task(Columns):
         super().compact(rows, capacity)
         if self.memory is not None:
             self.memory.compact(rows, capacity)
+
+
+def _is_out(state: Bits) -> Flags:
+    """bool [rows]: what callers see as leased."""
+    return np.asarray((state == HELD) | (state == LEASED))

@@ -28,6 +28,7 @@ from core.operations.read import list_keys, lookup_keys
 from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import sampler
+from core.state.states import CLEARING, HELD, LEASED, LIVE
 from core.state.where import where
 from tests.core.test_where import parsed
 from tests.core.world import MANY, OBJECT, TENSOR, Book, Clock, Schema, add, add_keys, look, new_engine, write
@@ -507,7 +508,7 @@ def test_clearing_rows_outlive_the_closing_of_gaps() -> None:
     write(engine, P, rows, ["n"], {"n": [b"%d" % i for i in range(3000)]})
     seen = plan(engine, 0, 2, 2999)
     delete(engine, P, Selector(list(range(3, 2990))))
-    assert len(engine.partitions[P].rows.live) < 100
+    assert engine.partitions[P].rows.capacity < 100
     by = {"name": "grpo_group", "n_samples_per_prompt": 2}
     assert claim(engine, 8, **by) == list(range(2990, 2998))
     assert planned(seen)["fields"]["n"]["backend_meta"] == [0, 2, 2999]
@@ -655,15 +656,15 @@ def _check(engine: Engine) -> None:
     """Counts by their definition, and what is kept for claims as if it were built now."""
     partition = engine.partitions[P]
     account(engine)
-    live, clearing = (bits[: partition.rows.n] == 1 for bits in (partition.rows.live, partition.rows.clearing))
+    rows = partition.rows.state[: partition.rows.n]
+    live, clearing = rows == LIVE, rows == CLEARING
     assert (live.sum(), clearing.sum()) == (partition.rows.live_count, partition.rows.clearing_count)
-    assert not (live & clearing).any()
     task = partition.tasks.get("t")
     if task is not None:
-        states = np.bincount(task.state[: partition.rows.n][live], minlength=4).tolist()
-        assert states[1:] == [task.consumed_live, task.leased, task.dead]
+        states = np.bincount(task.state[: partition.rows.n][live], minlength=5).tolist()
+        assert states[HELD:] == [0, task.leased, task.consumed_live, task.dead]
         open_rows = [index for one in engine.leases.open.values() for index in one.open_rows().tolist()]
-        assert len(open_rows) == (task.state[: partition.rows.n] == 2).sum()
+        assert len(open_rows) == (task.state[: partition.rows.n] == LEASED).sum()
     kept, fresh = partition.supply("t", ("n",)), partition._build_supply("t", ("n",))
     assert np.flatnonzero(kept.ready.bits).tolist() == np.flatnonzero(fresh.ready.bits).tolist()
     assert partition.grid.hidden[partition.fields["n"].bit] == clearing.sum()

@@ -211,16 +211,14 @@ def offers_clearing_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is released while it is clearing can be had again."""
     give_back = Task.give_back
     monkeypatch.setattr(
-        Task, "give_back", lambda self, rows, live: np.union1d(give_back(self, rows, live), rows[live == 0])
+        Task, "give_back", lambda self, rows, live: np.union1d(give_back(self, rows, live), rows[~live])
     )
 
 
 def offers_what_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is released can be had by all, though it is held for its rank."""
     give_back = Task.give_back
-    monkeypatch.setattr(
-        Task, "give_back", lambda self, rows, live: np.union1d(give_back(self, rows, live), rows[live == 1])
-    )
+    monkeypatch.setattr(Task, "give_back", lambda self, rows, live: np.union1d(give_back(self, rows, live), rows[live]))
 
 
 def forgets_to_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:

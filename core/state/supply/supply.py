@@ -68,7 +68,7 @@ class GroupIndex:
 
     def _members(self, numbers: Ints) -> Ints:
         if self.by == "group_id":
-            return self._groups.members(numbers, self._rows.live, self.n)
+            return self._groups.members(numbers, self._rows.is_live, self.n)
         known = self._rows.position[: self._rows.n]
         heads = np.searchsorted(known, (numbers + self._base) * self.n)
         return heads[:, None] + np.arange(self.n)
