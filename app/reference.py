@@ -16,6 +16,7 @@ from .application import openapi
 from .contract import Operation
 from .routes import ALL
 from .settings import SETTINGS
+from .state_pictures import states
 
 # Where the contract says what the calls of a tag mean together.
 _SECTIONS = {
@@ -39,6 +40,7 @@ def pages() -> dict[str, bytes]:
         "errors.md": _errors(),
         "samplers.md": _samplers(),
         "settings.md": _settings(),
+        "states.md": states(),
     }
     documents = {"openapi.json": orjson.dumps(openapi(), option=orjson.OPT_INDENT_2) + b"\n"}
     return documents | {name: (_MADE + text).encode() for name, text in texts.items()}

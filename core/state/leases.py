@@ -24,7 +24,8 @@ _NAME = re.compile(r"c[1-9a-f][0-9a-f]{0,15}")
 class Lease:
     """`indexes` int64 and `fate` uint8 (the states of `states.LEASE`), one per row in the order handed out.
 
-    Times are the engine clock's seconds. `group_size`: rows that settle together, side by side in that order; 1: each for itself.
+    Times are the engine clock's seconds. `group_size`: rows that settle together, side by side in that order; 1: each
+    for itself.
     """
 
     number: int

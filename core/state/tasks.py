@@ -15,7 +15,8 @@ from .states import CONSUMED, DEAD, FREE, HELD, LEASED
 class Task(Columns):
     """`state` uint8 [rows]: the states of `states.TASK`. `leased` counts what is HELD or LEASED.
 
-    `consumed` counts rows consumed since the last reset, cleared ones included. Rows that are clearing keep their state, but count as cleared ones: `leased` and `dead` are of live rows.
+    `consumed` counts rows consumed since the last reset, cleared ones included. Rows that are clearing keep their
+    state, but count as cleared ones: `leased` and `dead` are of live rows.
     `attempts` and `holder` (the number of the lease that has the row) int64 [rows], once there was a lease; `reasons`
     why rows are dead, by index. `memory`: what samplers remember, once one does.
     """

@@ -2,22 +2,26 @@
 
 After every call: all that can be seen is the model's; the supplies equal a fresh scan; a call that left all as it was
 made no revision; a refused one left every byte as it was; a restart brings back the same; the journal keeps the laws of
-delivery. The same machine drives the engine and the HTTP routes. TEST_LONG=1: longer runs.
+delivery; states go only where core.state.states says. The same machine drives the engine and the HTTP routes.
+TEST_LONG=1: longer runs.
 """
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, run_state_machine_as_test
 
+import core.apply.change
 import core.apply.partitions
 import core.state.clears
 import core.state.leases
 import core.state.partition
 from core.device import CPU
 from tests.core.world import device_tested
+from tests.histories.transitions import Watch, table
 from tests.model.model import MAX_DELETED
 from tests.model.plain import REMEMBERED
 from tests.model.rules_checkpoints import Restoring
@@ -65,6 +69,16 @@ def run(machine: type[EngineAgainstModel], examples: int) -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+@pytest.fixture(autouse=True)
+def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing happens to a state that is not in the tables."""
+    watch = Watch()
+    monkeypatch.setattr(core.apply.change, "EVENTS", watch.events())
+    yield
+    assert watch.seen - table() == set()
+    assert watch.unlike == []
 
 
 @pytest.fixture(autouse=True)
