@@ -6,8 +6,8 @@ from core.state.states import MACHINES, Machine, State
 
 _INTRO = (
     "# States\n\nFour machines say what can become of a sample. An arrow is an event of the journal "
-    "(`core/events.py`); what has no arrow does not happen. Arrows of `Restored` begin at the states that the checkpoint holds. The tables "
-    "are in `core/state/states.py`.\n"
+    "(`core/events.py`); what has no arrow does not happen. Arrows of `Restored` begin at the states that the "
+    "checkpoint holds. The tables are in `core/state/states.py`.\n"
 )
 
 
