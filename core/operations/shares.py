@@ -20,6 +20,8 @@ from core.state.states import ACCEPTED, CONSUMED
 from core.state.supply.supply import Supply
 from core.writing.absent import check_indexes
 
+from .claim_request import ClaimRequest
+
 Take = Callable[[], Ints | None]
 GIVEN_OUT = 2**63 - 1  # every index of a share was
 
@@ -42,13 +44,24 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class ShareRequest:
-    """A claim by a sampler with memory; no supply: a field is unknown."""
+    """A claim by `sampler`, which has memory; no supply: a field is unknown."""
 
     partition: Partition
     supply: Supply | None
-    task: str
+    request: ClaimRequest
     sampler: ByRank
-    terms: ShareTerms
+
+    @property
+    def memory(self) -> Memory | None:
+        """The memory of the task, if it has this sampler's key."""
+        task = self.partition.tasks.get(self.request.task)
+        memory = None if task is None else task.memory
+        return memory if memory is not None and self.sampler.key in memory.allotments else None
+
+    @property
+    def is_known(self) -> bool:
+        """A claim with this key has been answered before."""
+        return self.memory is not None
 
     def choose(self, take: Take, least: int) -> Chosen | None:
         """The rows; None while there are fewer than `least` for all shares together, or none to go out again.
@@ -63,7 +76,7 @@ class ShareRequest:
 
     def remembered(self) -> tuple[int, Share] | None:
         """The share of this key and its number; None where the key is new. Raises Invalid for other terms."""
-        memory = memory_of(self.partition, self.task, self.sampler)
+        memory = self.memory
         if memory is None:
             return None
         known = memory.allotments[self.sampler.key]
@@ -72,11 +85,12 @@ class ShareRequest:
         return number, memory.shares[number]
 
     def _check(self, known: ShareTerms) -> None:
+        terms = self.request.terms(self.sampler)
         pairs = (
-            ("body.fields", set(known.fields), set(self.terms.fields)),
-            ("body.batch_size", known.batch_size, self.terms.batch_size),
-            ("body.ack", known.ack, self.terms.ack),
-            *self._arguments(known.sampler),
+            ("body.fields", set(known.fields), set(terms.fields)),
+            ("body.batch_size", known.batch_size, terms.batch_size),
+            ("body.ack", known.ack, terms.ack),
+            *self._arguments(known.sampler, terms.sampler),
         )
         wrong = [
             (loc, f"is {_text(now)}, and the first claim of this rank and batch said {_text(was)}")
@@ -86,11 +100,11 @@ class ShareRequest:
         if wrong:
             raise Invalid(f"{wrong[0][0]}: {wrong[0][1]}: say the same, or take another batch_index", errors=wrong)
 
-    def _arguments(self, known: bytes) -> Iterator[tuple[str, object, object]]:
+    def _arguments(self, known: bytes, said: bytes) -> Iterator[tuple[str, object, object]]:
         """Where an argument is said, what it was and what it is."""
-        if known == self.terms.sampler:
+        if known == said:
             return
-        both = msgspec.json.decode(known), msgspec.json.decode(self.terms.sampler)
+        both = msgspec.json.decode(known), msgspec.json.decode(said)
         for name, was, now in zip(self.sampler.terms, *both, strict=True):
             yield f"body.sampler.{name}", was, now
 
@@ -101,16 +115,17 @@ class ShareRequest:
         if len(rows) < least:
             return None
         shares = self.sampler.split(self.partition, rows)
-        task = self.partition.tasks.get(self.task)
+        name, task = self.request.task, self.partition.tasks.get(self.request.task)
         first = len(task.memory.shares) + 1 if task and task.memory else 1
         indexes = [pack(self.partition.rows.global_index[share]) for share in shares]
-        allotted = Allotted(self.partition.partition_id, self.task, self.sampler.key, self.terms, indexes)
+        terms = self.request.terms(self.sampler)
+        allotted = Allotted(self.partition.partition_id, name, self.sampler.key, terms, indexes)
         return Chosen(shares[self.sampler.place], first + self.sampler.place, (allotted,))
 
     def _again(self, number: int, share: Share) -> Chosen | None:
         if share.is_broken:
             self._locate(share.indexes)
-        task, lease = self.partition.tasks[self.task], share.lease
+        task, lease = self.partition.tasks[self.request.task], share.lease
         if share.claim and (lease is None or not lease.is_closed or not len(lease.indexes)):
             return self._replay(share)
         rows = self.partition.rows.locate_held(share.indexes)
@@ -150,13 +165,6 @@ class ShareRequest:
             return share is not None and self._again(*share) is not None
         except Refused:
             return True
-
-
-def memory_of(partition: Partition, name: str, sampler: ByRank) -> Memory | None:
-    """The memory of a task that has this sampler's key; None where the key is new."""
-    task = partition.tasks.get(name)
-    memory = None if task is None else task.memory
-    return memory if memory is not None and sampler.key in memory.allotments else None
 
 
 def _text(value: object) -> str:

@@ -18,11 +18,9 @@ CHUNK = 8192
 
 
 def explain(
-    partition: Partition | None, task: str, fields: tuple[str, ...], sampler: Sampler, supply: Supply | None
+    partition: Partition, task: str, fields: tuple[str, ...], sampler: Sampler, supply: Supply | None
 ) -> list[Blocking]:
     """Every reason that holds rows back from `task`, those of the fields first. No supply: a field is unknown."""
-    if partition is None:
-        return [Blocking("partition-absent", 0)]
     unknown = [
         Blocking("field-unknown", partition.rows.live_count, field=f) for f in fields if f not in partition.fields
     ]

@@ -1,7 +1,5 @@
 """What a sealed partition still has for one task: whether to wait brings more rows, and whether none can go out."""
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from core.state.partition import Partition
@@ -25,19 +23,21 @@ def _open_rows(partition: Partition, supply: Supply, name: str) -> int:
     return partition.rows.live_count - (task.settled + task.leased if task else 0)
 
 
-def stranded(partition: Partition | None, name: str, fields: Iterable[str]) -> int:
+def stranded(partition: Partition, name: str, fields: tuple[str, ...]) -> int:
     """Rows left for the task of which none goes out to a claim that gets none now; 0 while some may yet.
+
+    `fields` are sorted, each once.
 
     That is in a sealed partition where all that is left is ready, and nothing leased or clearing may come back. (What
     is not ready may get, with its fields, what `where` or a sampler asks for.)
     """
-    if partition is None or not partition.is_sealed or not all(field in partition.fields for field in fields):
+    if not partition.is_sealed or not all(field in partition.fields for field in fields):
         return 0
     task = partition.tasks.get(name)
     if task is not None and task.leased:
         return 0
     left = partition.rows.live_count - (task.settled if task else 0)
-    ready = partition.supply(name, tuple(sorted(set(fields)))).ready.count
+    ready = partition.supply(name, fields).ready.count
     return left if ready == left and not _may_come_back(partition, task) else 0
 
 
