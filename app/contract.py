@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from batchmeta.wire.requests import Request as WireRequest
-from core.decode_errors import advice
+from core.decode_errors import DecodeFault, fault_of
 from core.errors import EpochMismatch, Refused
 from core.names import check_name
 
@@ -31,8 +31,6 @@ from .pieces import Pieces
 T = TypeVar("T", bound=WireRequest)
 D = TypeVar("D")
 Route = Callable[[Incoming, T], Awaitable[Reply]]
-_AT = re.compile(r"^(.*?)(?: - at (`key` in )?`\$(.*)`)?$", re.DOTALL)
-_UNKNOWN = re.compile(r"^Object contains unknown field `(.*)`$")
 _JSON = "application/json"
 _CODINGS = {b"content-encoding": b"identity", b"transfer-encoding": b"chunked"}
 LARGE = 65_536  # bytes of a body from which on it is decoded beside the loop, in pieces
@@ -224,17 +222,15 @@ def explained(decode: Callable[[], D], where: str, takes: Any) -> D:
     try:
         return decode()
     except msgspec.ValidationError as error:
-        raise _located(str(error), where, takes) from error
+        fault = fault_of(error)
+        raise invalid(f"{where}{fault.place}", _told(fault, takes)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise invalid(where, f"is not valid JSON in UTF-8: {error}") from error
     except RecursionError as error:
         raise invalid(where, "is nested too deep: at most 64 levels") from error
 
 
-def _located(message: str, where: str, takes: Any) -> EdgeRefused:
-    match = _AT.match(message)
-    text, key, place = (match[1], match[2], match[3] or "") if match else (message, None, "")
-    unknown = _UNKNOWN.match(text)
-    if unknown:
-        return invalid(f"{where}{place}", f"has no member {unknown[1]!r}: leave it out (members are listed in /docs)")
-    return invalid(f"{where}{place}", f"{'a name here: ' if key else ''}{advice(text, takes, place)}")
+def _told(fault: DecodeFault, takes: Any) -> str:
+    if fault.unknown is not None:
+        return f"has no member {fault.unknown!r}: leave it out (members are listed in /docs)"
+    return fault.told(takes)

@@ -10,16 +10,12 @@ from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, Raw
 
+from core.decode_errors import fault_of, twice, unknown
 from core.state.cells.repeated_members import is_plain, repeated, repeated_name
 
 T = TypeVar("T", bound=msgspec.Struct)
 D = TypeVar("D")
-_UNNAMED = "[...]"  # how msgspec says "a value of this dict"
 _members = msgspec.json.Decoder(dict[str, Raw])
-
-
-class PieceError(msgspec.ValidationError):
-    """As the decoder's own, with the place of the piece put before that in the piece."""
 
 
 class Decoder(Generic[D]):
@@ -36,11 +32,6 @@ class Decoder(Generic[D]):
             if place is not None:
                 raise twice(place)
         return value
-
-
-def twice(place: str) -> msgspec.ValidationError:
-    """What is raised for the member there."""
-    return PieceError(f"Stands twice in one object: leave one of the two out - at `${place}`")
 
 
 def _has_no_members(value: object) -> bool:
@@ -62,7 +53,7 @@ class Pieces(Generic[T]):
         try:
             return self._whole.decode(body)
         except msgspec.ValidationError as error:
-            if _UNNAMED in str(error):
+            if fault_of(error).is_unnamed:
                 self.decode(body)
             raise
 
@@ -77,8 +68,7 @@ class Pieces(Generic[T]):
         if (name := repeated_name(body, parts)) is not None:
             raise twice(f".{name}")
         if not parts.keys() <= self._decoders.keys():
-            unknown = next(name for name in parts if name not in self._decoders)
-            raise PieceError(f"Object contains unknown field `{unknown}`")
+            raise unknown(next(name for name in parts if name not in self._decoders))
         try:
             return self._takes(**{name: self._decoders[name](raw, f".{name}") for name, raw in parts.items()})
         except TypeError:
@@ -108,9 +98,7 @@ def _single(decoder: "Decoder[Any] | msgspec.json.Decoder[Any]") -> Callable[[Ra
         try:
             return decoder.decode(raw)
         except msgspec.ValidationError as error:
-            text = str(error)
-            before, at, inside = text.rpartition("`$") if " - at " in text else (f"{text} - at ", "`$", "`")
-            raise PieceError(f"{before}{at}{place}{inside}") from error
+            raise fault_of(error).below(place) from error
 
     return decode
 

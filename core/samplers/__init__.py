@@ -1,12 +1,11 @@
 """Samplers, one file each, and the literal table of their names. An operator's own stand beside it, see `own`."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from core.decode_errors import advice
+from core.decode_errors import fault_of
 from core.errors import Invalid
 
 from .by_rank import ByRank
@@ -31,7 +30,6 @@ SAMPLERS: dict[str, type[Sampler]] = {
     "random": Random,
     "lifo": Lifo,
 }
-_AT = re.compile(r"^(.*?)(?: - at `\$(.*)`)?$", re.DOTALL)
 
 __all__ = ["SAMPLERS", "Blocking", "ByRank", "Sampler", "sampler"]
 
@@ -44,11 +42,6 @@ def sampler(name: str, arguments: Mapping[str, Any], own: Mapping[str, type[Samp
     try:
         found: Sampler = msgspec.convert(arguments, known[name])
     except msgspec.ValidationError as error:
-        raise _told(name, str(error), known[name]) from error
+        fault = fault_of(error)
+        raise Invalid.at(f"body.sampler{fault.place}", f"{name}: {fault.told(known[name])}") from error
     return found if name in SAMPLERS else Own(name, found)
-
-
-def _told(name: str, message: str, takes: type[Sampler]) -> Invalid:
-    match = _AT.match(message)
-    text, place = (match[1], match[2] or "") if match else (message, "")
-    return Invalid.at(f"body.sampler{place}", f"{name}: {advice(text, takes, place)}")

@@ -90,6 +90,7 @@ def test_a_mistake_is_told_in_the_same_words(body: bytes) -> None:
         ('"field_schema": {"ids": 7}', ".field_schema.ids"),
         ('"field_schema": {}, "backend_meta": {"ids": 7}', ".backend_meta.ids"),
         ('"field_schema": {}, "backend_meta": {"ids": {"const": 1, "more": 2}}', ".backend_meta.ids"),
+        ('"field_schema": {"ids": {"z - at `$.q`": 1}}', ".field_schema.ids"),
     ],
 )
 def test_a_mistake_in_a_value_of_a_dict_is_told_with_its_name(
