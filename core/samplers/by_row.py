@@ -35,9 +35,9 @@ class ByRow(Struct, frozen=True, forbid_unknown_fields=True):
         """All ready rows."""
         return supply.ready.count
 
-    def enough(self, partition: Partition, supply: Supply, most: int) -> int:
+    def enough(self, partition: Partition, supply: Supply, batch_size: int) -> int:
         """A full batch."""
-        return most
+        return batch_size
 
     def blocking(self, partition: Partition, supply: Supply | None) -> list[Blocking]:
         """Nothing of its own."""

@@ -25,6 +25,9 @@ class Sampler(Protocol):
     give. 4. Where it has rows it hands some out once it is asked for one: in a sealed partition in which all that is
     left is ready, a claim that gets none is told that it is done. `core.samplers.by_row` has the answers that most
     samplers share.
+
+    `batch_size` and `min_batch_size` are the claim's. Where a sampler splits a global batch (`ByRank.ranks`), `enough`
+    and `take` are given the size of that: the batches of all ranks together.
     """
 
     @property
@@ -40,11 +43,11 @@ class Sampler(Protocol):
     def offers(self, partition: Partition, supply: Supply) -> int:
         """Rows that could go out now."""
 
-    def enough(self, partition: Partition, supply: Supply, most: int) -> int:
-        """Rows for which a claim of `most` need not wait any longer."""
+    def enough(self, partition: Partition, supply: Supply, batch_size: int) -> int:
+        """Rows for which a claim of `batch_size` need not wait any longer."""
 
-    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
-        """Row numbers of up to `most` rows, in the order they are handed out."""
+    def take(self, partition: Partition, supply: Supply, batch_size: int) -> Ints:
+        """Row numbers of up to `batch_size` rows, in the order they are handed out."""
 
     def blocking(self, partition: Partition, supply: Supply | None) -> list[Blocking]:
         """What this sampler holds back that `sequential` would not; no supply while a field is unknown."""

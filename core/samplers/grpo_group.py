@@ -43,13 +43,13 @@ class GrpoGroup(Struct, frozen=True, forbid_unknown_fields=True):
         """Rows of whole groups."""
         return self._index(partition, supply).whole.count * self.n_samples_per_prompt
 
-    def enough(self, partition: Partition, supply: Supply, most: int) -> int:
+    def enough(self, partition: Partition, supply: Supply, batch_size: int) -> int:
         """A full batch."""
-        return most
+        return batch_size
 
-    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
+    def take(self, partition: Partition, supply: Supply, batch_size: int) -> Ints:
         """Group after group, rows ascending within each."""
-        return self._index(partition, supply).take(most // self.n_samples_per_prompt)
+        return self._index(partition, supply).take(batch_size // self.n_samples_per_prompt)
 
     def blocking(self, partition: Partition, supply: Supply | None) -> list[Blocking]:
         """Groups with too few or too many live rows; rows without a group are of none that is whole."""

@@ -10,6 +10,6 @@ from .by_row import ByRow
 class Lifo(ByRow, frozen=True):
     """Any rows of the supply, highest index first. No arguments."""
 
-    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
-        """The highest `most` row numbers; rows stand in index order."""
-        return supply.ready.highest(most)
+    def take(self, partition: Partition, supply: Supply, batch_size: int) -> Ints:
+        """The highest `batch_size` row numbers; rows stand in index order."""
+        return supply.ready.highest(batch_size)

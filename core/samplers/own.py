@@ -68,17 +68,17 @@ class Own:
         """As the operator's."""
         return self.inner.offers(partition, supply)
 
-    def enough(self, partition: Partition, supply: Supply, most: int) -> int:
+    def enough(self, partition: Partition, supply: Supply, batch_size: int) -> int:
         """As the operator's."""
-        return self.inner.enough(partition, supply, most)
+        return self.inner.enough(partition, supply, batch_size)
 
-    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
-        """The operator's rows. Raises Broke unless they are rows of the supply, none twice, at most `most`."""
-        rows = np.asarray(self.inner.take(partition, supply, most))
+    def take(self, partition: Partition, supply: Supply, batch_size: int) -> Ints:
+        """The operator's rows. Raises Broke unless they are rows of the supply, none twice, at most `batch_size`."""
+        rows = np.asarray(self.inner.take(partition, supply, batch_size))
         if len(rows) and (rows.ndim != 1 or rows.dtype != np.int64):
             raise Broke(f"sampler {self.name!r} gave {rows.dtype} {rows.shape}: row numbers are int64 [rows]")
-        if len(rows) > most or len(np.unique(rows)) < len(rows) or len(supply.ready.has(rows)) < len(rows):
-            raise Broke(f"sampler {self.name!r} gave rows that cannot be taken, one twice, or more than {most}")
+        if len(rows) > batch_size or len(np.unique(rows)) < len(rows) or len(supply.ready.has(rows)) < len(rows):
+            raise Broke(f"sampler {self.name!r} gave rows that cannot be taken, one twice, or more than {batch_size}")
         return rows.astype(np.int64)
 
     def blocking(self, partition: Partition, supply: Supply | None) -> list[Blocking]:

@@ -24,6 +24,6 @@ class Priority(ByWeight, frozen=True):
         """Rows that have a weight."""
         return self.index(partition, supply).count
 
-    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
+    def take(self, partition: Partition, supply: Supply, batch_size: int) -> Ints:
         """The heaviest, heaviest first."""
-        return self.index(partition, supply).lowest(most)
+        return self.index(partition, supply).lowest(batch_size)

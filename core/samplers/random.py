@@ -21,11 +21,11 @@ class Random(ByRow, frozen=True):
 
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
 
-    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
+    def take(self, partition: Partition, supply: Supply, batch_size: int) -> Ints:
         """Those that the shuffle puts first."""
         ranked = supply.sampler_index(RankedRows, self.seed)
         ranked.refresh(supply.ready, lambda rows: place(self.seed, partition.rows.global_index[rows]))
-        return ranked.lowest(most)
+        return ranked.lowest(batch_size)
 
 
 def place(seed: int, indexes: Ints) -> npt.NDArray[np.uint64]:

@@ -19,6 +19,6 @@ class RankAware(ByRank, frozen=True):
         """One key for each rank and batch."""
         return f"rank_aware:{self.dp_rank}:{self.batch_index}"
 
-    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
-        """The lowest `most` row numbers."""
-        return supply.ready.lowest(most)
+    def take(self, partition: Partition, supply: Supply, batch_size: int) -> Ints:
+        """The lowest `batch_size` row numbers."""
+        return supply.ready.lowest(batch_size)

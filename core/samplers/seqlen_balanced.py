@@ -99,12 +99,12 @@ class SeqlenBalanced(ByRank, frozen=True):
             return self._weighed(partition, supply).rows.count
         return self._groups.offers(partition, supply)
 
-    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
+    def take(self, partition: Partition, supply: Supply, batch_size: int) -> Ints:
         """The oldest groups of which every row has a weight, group after group."""
         weighed = self._weighed(partition, supply)
         if self.n_samples_per_prompt == 1:
-            return weighed.rows.lowest(most)
-        wanted = reach = most // self.n_samples_per_prompt
+            return weighed.rows.lowest(batch_size)
+        wanted = reach = batch_size // self.n_samples_per_prompt
         while True:
             rows = self._groups.take(partition, supply, reach * self.n_samples_per_prompt)
             groups = rows.reshape(-1, self.n_samples_per_prompt)

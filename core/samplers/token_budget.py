@@ -40,19 +40,19 @@ class TokenBudget(ByWeight, frozen=True):
         """Rows that have a weight."""
         return self.index(partition, supply).rows.count
 
-    def enough(self, partition: Partition, supply: Supply, most: int) -> int:
+    def enough(self, partition: Partition, supply: Supply, batch_size: int) -> int:
         """What fits, once the budget is reached or another row would go beyond it; until then a full batch."""
-        taken, is_full = self._fitting(partition, supply, most)
-        return len(taken) if is_full else most
+        taken, is_full = self._fitting(partition, supply, batch_size)
+        return len(taken) if is_full else batch_size
 
-    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
+    def take(self, partition: Partition, supply: Supply, batch_size: int) -> Ints:
         """What fits."""
-        return self._fitting(partition, supply, most)[0]
+        return self._fitting(partition, supply, batch_size)[0]
 
-    def _fitting(self, partition: Partition, supply: Supply, most: int) -> tuple[Ints, bool]:
+    def _fitting(self, partition: Partition, supply: Supply, batch_size: int) -> tuple[Ints, bool]:
         """Rows, and whether the budget is reached by them or would be passed by the next."""
         weighed = self.index(partition, supply)
-        rows = weighed.rows.lowest(most)
+        rows = weighed.rows.lowest(batch_size)
         sums = _sums(weighed.weights[rows])
         beyond = np.flatnonzero(sums > self.budget)
         if len(beyond):

@@ -23,12 +23,12 @@ class Every(ByRow, frozen=True):
             raise ZeroDivisionError
         return supply.ready.count
 
-    def take(self, partition: Partition, supply: Supply, most: int) -> Ints:
-        rows = supply.ready.all()[self.keeps :: self.n][:most]
+    def take(self, partition: Partition, supply: Supply, batch_size: int) -> Ints:
+        rows = supply.ready.all()[self.keeps :: self.n][:batch_size]
         if not len(rows):
             return rows
         wrong = {
-            "twice": rows[[0, 0]], "not-there": np.array([10**9]), "too-many": np.tile(rows, most + 1),
+            "twice": rows[[0, 0]], "not-there": np.array([10**9]), "too-many": np.tile(rows, batch_size + 1),
             "no-ints": rows.astype(np.float64),
         }  # fmt: skip
         if self.breaks == "raises":
