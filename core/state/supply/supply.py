@@ -1,7 +1,17 @@
 """What one task can take for one list of fields, kept up to date as rows become ready: a claim costs its batch.
 
+Theory of operation. A partition has a supply for each (task, fields) that a claim named, built at first use by one look
+at all rows. From then on whatever changes rows says so: a write adds rows that became ready, a claim or delete discards
+rows, a release adds them again. Rows are small ints in an `IndexSet`, which counts its members by blocks of 1,024, so
+the lowest k are found without a look at the others. Whole groups are ints in another, by the ready rows of each.
+
+What only some claims ask for is not paid for by every write: a write notes the rows it touched, and the next claim that
+asks looks at those alone. Two things are kept so: filtered supplies, of claims with a `where` (`filtered.py`), and
+sampler indexes, rows in a sampler's order or with its weights (`sampler_index.py`). One with more noted rows than a new
+look at all would cost is dropped, and so is the least recently used of too many.
+
 All of it is derived: it is in no journal, may be dropped at any time, and is built anew from the partition when asked
-for. Rows and groups are both small ints in a `IndexSet`; samplers that have an order of their own keep it here.
+for. A supply holds row numbers, so it goes when gaps are closed, and when a field of it goes.
 """
 
 from collections.abc import Hashable
@@ -115,9 +125,9 @@ class Supply:
         self.reordered(gone)
 
     def reordered(self, rows: Ints) -> None:
-        """These rows came, went, or have other custom meta. An order with more to look at than there is, is dropped."""
+        """These rows came, went, or have other custom meta. An index with more to look at than there is, is dropped."""
         most = 2 * self.ready.count + BLOCK
-        for key in [key for key, order in self.sampler_indexes.items() if order.note(rows) > most]:
+        for key in [key for key, index in self.sampler_indexes.items() if index.note(rows) > most]:
             del self.sampler_indexes[key]
 
     def sampler_index(self, kind: type[IndexT], key: Hashable) -> IndexT:
@@ -127,8 +137,8 @@ class Supply:
         if not isinstance(found, kind):
             found = kind()
             found.note(self.ready.all())
-        order: SamplerIndex = found
-        bounded.put(self.sampler_indexes, name, order, MAX_SAMPLER_INDEXES)
+        index: SamplerIndex = found
+        bounded.put(self.sampler_indexes, name, index, MAX_SAMPLER_INDEXES)
         return found
 
     def grouped(self, rows: Ints, numbers: Ints) -> None:
