@@ -9,12 +9,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from core.arrays import Ints
 from core.engine import Engine
-from core.operations.claim import Claimed, ClaimRequest, claim_now
+from core.operations.claim import Claimed, ClaimRequest, claim, claim_now
 from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
+from core.operations.parked import Parked
 from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import sampler
 from core.state.cells.torch_words import TorchWords
+from core.state.partition import Partition
+from core.state.supply.supply import Supply
 
 from .world import add, look, new_engine, on_torch, write
 
@@ -123,3 +126,22 @@ def test_a_claim_touches_its_batch_and_not_its_partition(monkeypatch: pytest.Mon
             take(engine, 64)
         sums.append(sum(touched))
     assert sums == [64, 64]
+
+
+def test_each_try_of_a_claim_finds_its_supply_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = ready(16)
+    found: list[object] = []
+    supply = Partition.supply
+
+    def counted(self: Partition, *asked: Any) -> Supply:
+        found.append(asked)
+        return supply(self, *asked)
+
+    monkeypatch.setattr(Partition, "supply", counted)
+    take(engine, 8)
+    assert len(found) == 1
+    waiting = claim(engine, "p", ClaimRequest("t", FIELDS, 9, 1, 60, sampler("sequential", {}), View(FIELDS)))
+    assert len(found) == 2
+    assert isinstance(waiting, Parked)
+    assert not waiting.is_ripe()
+    assert len(found) == 3
