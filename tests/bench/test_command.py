@@ -123,7 +123,7 @@ def test_an_output_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: py
     assert said.startswith("bench: cannot write results to ")
     assert said.count("\n") == 1
     with pytest.raises(Unwritable):
-        Results(tmp_path / "file" / "x.json", SMOKE, is_kept=False)
+        Results(tmp_path / "file" / "x.json", SMOKE, keep=False)
 
 
 def test_list_names_all_cases(capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,7 +162,7 @@ def test_a_peer_is_closed_before_what_is_measured_without_it(tmp_path: Path) -> 
         return Outcome([])
 
     cases = [Case("a", "", beside, compares=True), Case("b", "", without)]
-    results = Results(tmp_path / "r.json", QUICK, is_kept=False)
+    results = Results(tmp_path / "r.json", QUICK, keep=False)
     assert conduct(cases, results, QUICK, lambda version, tell: peer, Console(quiet=True))
     assert seen == [False, True]
     assert results.found["peers"] == {SEED: {"TransferQueue": "0.0"}}

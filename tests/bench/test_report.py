@@ -21,7 +21,7 @@ TIMES = Runs(((0.001, 0.002), (0.003, 0.004)))
 def found(tmp_path: Path) -> dict[str, Any]:
     """Results with the cases that are drawn."""
     sides = {"ours": TIMES.seconds(), "0.1.9": TIMES.seconds(), "0.1.11": TIMES.seconds()}
-    results = Results(tmp_path / "results.json", FULL, is_kept=False)
+    results = Results(tmp_path / "results.json", FULL, keep=False)
     lag = distribution([0.001, 0.002, 0.02])
     cases: dict[str, Any] = {
         "generate": {"generate": {"512": sides, "1024": sides}},

@@ -97,6 +97,6 @@ async def test_planted_bugs_are_caught(tmp_path: Path) -> None:
         lives = Lives(tmp_path / bug, segment_bytes=segment_bytes, disk="forgetful", planted=bug)
         async with two:
             with pytest.raises(Lost, match=words):
-                await at_each(lives, (point,) * 8)
+                await at_each(lives, (point,) * 24)
 
     await side_by_side(*(caught(bug, *how) for bug, how in PLANTED.items()))
