@@ -34,6 +34,7 @@ def restore(state: ServiceState, event: Restored) -> None:
     state.next_index = max(state.next_index, next_index) + jump
     state.epoch = max(state.epoch, epoch) + max(jump, 1)
     state.revision = revision
+    state.deleted = dict.fromkeys(state.deleted, revision)  # there may have been one of that name in between
     state.ttl_deadlines = Deadlines()
     for partition in state.partitions.values():
         partition.revision = revision

@@ -105,9 +105,9 @@ class Trail:
 class KeyHistory:
     """`replaced`: custom metas of rows that were there before; `left`: keys that are not listed any more.
 
-    `born`: the revision that made the partition, before which there was nothing to be told of; 0 if there was another
-    of its name. `changed_at`: the revision at which a row last changed, came or left, and `changed_before` the one
-    before that. `memo`: what was worked out of the last change, for the next who asks; derived.
+    `born`: the revision that made the partition, or that came after the deletion of one of its name: what was before
+    that is not known. `changed_at`: the revision at which a row last changed, came or left, and `changed_before` the
+    one before that. `memo`: what was worked out of the last change, for the next who asks; derived.
     """
 
     __slots__ = ("_newest", "born", "changed_at", "changed_before", "left", "memo", "replaced")
@@ -119,23 +119,23 @@ class KeyHistory:
         self.memo: object = None
 
     def had_another(self, revision: int) -> None:
-        """There was a partition of this name, deleted at this revision."""
-        self.born = 0
-        self.replaced.floor = self.left.floor = revision
+        """There was a partition of this name, deleted at this revision, and none since."""
+        self.born = revision + 1
 
     def start_over(self, revision: int) -> None:
         """All may be another at this revision: nothing that was before can be told."""
-        self.had_another(revision)
+        self.replaced.floor = self.left.floor = revision
         self.changed_at = self.changed_before = revision
         self.memo = None
 
     def can_tell(self, revision: int, with_metas: bool) -> bool:
         """Whether all that happened after this revision is known; `with_metas`: the replaced metas too.
 
-        Who begins at 0 has no copy, so of nothing that left need be told.
+        Who begins at 0 has no copy, so of nothing that left need be told. Who was told something before `born` may have
+        followed another partition of this name, which a deletion or a restore took away.
         """
-        floor = max(self.left.floor, self.replaced.floor if with_metas else 0)
-        return revision >= floor or revision < self.born or not revision
+        floor = max(self.born - 1, self.left.floor, self.replaced.floor if with_metas else 0)
+        return revision >= floor or not revision
 
     def touch(self, revision: int) -> None:
         """A row changes, comes or leaves at this revision."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.apply import partitions
 from core.engine import Engine
 from core.errors import Compacted, Invalid, PartitionCleared, PartitionNotFound
 from core.operations import changes
@@ -370,6 +371,21 @@ def test_a_partition_made_anew_knows_when_the_last_one_ended() -> None:
     assert since(engine, 0) == (["b"], [])  # whoever has no copy
     with pytest.raises(PartitionNotFound):
         list_changes(engine, "never", ChangesRequest(0))
+
+
+def test_a_partition_made_anew_knows_nothing_of_one_that_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partitions, "MAX_DELETED", 1)
+    engine = new_engine()
+    put(engine, a=1)
+    start = engine.revision
+    delete_partition(engine, P, None)
+    add(engine, "another")
+    delete_partition(engine, "another", None)
+    before = engine.revision
+    put(engine, b=1)
+    with pytest.raises(Compacted):
+        since(engine, start)
+    assert since(engine, before) == since(engine, 0) == (["b"], [])
 
 
 def test_it_survives_a_restart() -> None:

@@ -240,6 +240,27 @@ def test_who_followed_its_keys_begins_anew() -> None:
     assert list_changes(engine, P, ChangesRequest(engine.revision)).lines == []
 
 
+@pytest.mark.parametrize("was_deleted", [False, True])
+def test_who_followed_one_that_is_gone_begins_anew_where_it_is_made_again(was_deleted: bool) -> None:
+    engine = new_engine()
+    if was_deleted:
+        add_keys(engine, P, ["first"])
+        delete_partition(engine, P, None)
+    saved = saved_of(engine)
+    add_keys(engine, P, ["old"])
+    seen = engine.revision_of(P)
+    restore(engine, saved, unproduced=False)
+    gone = engine.revision
+    assert engine.revision_of(P) == (gone if was_deleted else 0)
+    add(engine, "another")
+    add_keys(engine, P, ["new"])
+    with pytest.raises(Compacted):
+        list_changes(engine, P, ChangesRequest(seen))
+    assert len(list_changes(engine, P, ChangesRequest(0)).lines) == 1
+    if was_deleted:
+        assert len(list_changes(engine, P, ChangesRequest(gone)).lines) == 1
+
+
 def test_rows_with_a_time_have_it_anew() -> None:
     engine = new_engine()
     add_keys(engine, P, ["a"], ttl_s=10.0)

@@ -37,6 +37,7 @@ class Model(WithClears):
         self.state.next_index = before.next_index
         self.state.release_all()
         self.revision += 1
+        self.state.deleted = dict.fromkeys(self.state.deleted, self.revision)
         revived: list[Row] = []
         for name, partition in self.state.partitions.items():
             partition.revision = partition.made_at = self.revision
