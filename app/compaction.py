@@ -24,9 +24,13 @@ class Compaction:
         self._until = self._done = BEFORE_FIRST
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._starts: set[asyncio.Future[Popen[bytes]]] = set()
+        self._is_over = False
 
     def begin(self, until: EntryId) -> None:
         """A part of the journal that ends with this entry is closed."""
+        if self._is_over:
+            return
         self._until = until
         task = asyncio.get_running_loop().create_task(self._run(until))
         self._tasks.add(task)
@@ -41,10 +45,13 @@ class Compaction:
             raise JournalUnavailable(f"no checkpoint was made: {failure}")
 
     async def end(self) -> None:
-        """The service stops: what is on its way is given up."""
+        """The service stops: what is on its way is given up, and no process is left that has only half begun: until its
+        program runs it has all our files open, the lock of the journal among them.
+        """
+        self._is_over = True
         for task in list(self._tasks):
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, *self._starts, return_exceptions=True)
 
     async def _run(self, until: EntryId) -> None:
         """None where a newer one waits, behind the checkpoints that were asked for before: they need their entries."""
@@ -57,13 +64,30 @@ class Compaction:
         """None, or what went wrong."""
         command = (sys.executable, "-m", "app.maker", str(self.folder), str(until), *checkpoint)
         try:
-            failure = await _ended(await asyncio.to_thread(_started, command))
+            failure = await _ended(await self._start(command))
         except OSError as error:
             failure = str(error)
         if failure is None:
             self._done = max(self._done, until)
             self._on_done()
         return failure
+
+    async def _start(self, command: tuple[str, ...]) -> "Popen[bytes]":
+        """The process. A start goes on also where nobody waits for it any more; the process is then ended."""
+        start = asyncio.get_running_loop().run_in_executor(None, _started, command)
+        self._starts.add(start)
+        start.add_done_callback(self._starts.discard)
+        try:
+            return await asyncio.shield(start)
+        except asyncio.CancelledError:
+            start.add_done_callback(_give_up)
+            raise
+
+
+def _give_up(start: "asyncio.Future[Popen[bytes]]") -> None:
+    if start.exception() is None:
+        with start.result() as process:
+            process.kill()
 
 
 def _started(command: tuple[str, ...]) -> "Popen[bytes]":

@@ -1,10 +1,16 @@
-"""In what order snapshots and checkpoints are made where several wait; the process that makes them is a stand-in."""
+"""In what order snapshots and checkpoints are made where several wait, and what a stop waits for.
+
+The process that makes them is a stand-in.
+"""
 
 import asyncio
+import threading
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
+import app.compaction
 from app.checkpoints import CheckpointRequest, Checkpoints
 from app.compaction import Compaction
 from core.errors import JournalUnavailable
@@ -87,3 +93,67 @@ async def test_one_that_fails_leaves_the_others_their_turn() -> None:
     compaction.begin(at(25))
     await compaction.settle()
     assert compaction.made == [(25, True), (25, False)]
+
+
+class SlowStart:
+    """A process that has half begun until `go` is set. `ends`: what became of those that began."""
+
+    begun, go = threading.Event(), threading.Event()
+    ends: ClassVar[list[str]] = []
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.begun.set()
+        assert self.go.wait(30)
+
+    def kill(self) -> None:
+        self.ends.append("killed")
+
+    def __enter__(self) -> "SlowStart":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ends.append("waited for")
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> type[SlowStart]:
+    class OfOneTest(SlowStart):
+        begun, go, ends = threading.Event(), threading.Event(), []
+
+    monkeypatch.setattr(app.compaction, "Popen", OfOneTest)
+    return OfOneTest
+
+
+async def turns() -> None:
+    """Whatever can go on has gone on."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("what", ["a snapshot", "a checkpoint whose caller has gone"])
+async def test_a_stop_waits_for_a_process_that_has_half_begun(slow: type[SlowStart], what: str) -> None:
+    compaction = Compaction(Path(), lambda: None)
+    if what == "a snapshot":
+        compaction.begin(at(10))
+        await asyncio.to_thread(slow.begun.wait, 30)
+    else:
+        caller = asked(compaction, 10)
+        await asyncio.to_thread(slow.begun.wait, 30)
+        caller.cancel()
+    stop = asyncio.ensure_future(compaction.end())
+    await turns()
+    was_over = stop.done()
+    slow.go.set()
+    await stop
+    await turns()
+    assert (was_over, slow.ends) == (False, ["killed", "waited for"])
+
+
+async def test_nothing_begins_after_the_stop(slow: type[SlowStart]) -> None:
+    compaction = Compaction(Path(), lambda: None)
+    await compaction.end()
+    slow.go.set()
+    compaction.begin(at(10))
+    await turns()
+    assert not compaction._tasks
+    assert not slow.begun.is_set()
