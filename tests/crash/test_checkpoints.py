@@ -4,6 +4,7 @@ outlives a kill.
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import httpx
 import pytest
 
 from app.__main__ import main
+from core.journal import BEFORE_FIRST, FileJournal
 from tests.conftest import ServerProcess
 
 WRITERS = 4
@@ -125,7 +127,9 @@ def test_a_start_with_it_is_refused_in_one_line(
 ) -> None:
     file, journal = tmp_path / "file", tmp_path / "journal"
     if wrong == "history":
-        journal = written["folder"] / "journal"
+        with closing(FileJournal(journal)) as there:
+            there.open()
+            there.append(BEFORE_FIRST, b"\x90")
         file = written["folder"] / "journal.checkpoints" / "under-load.checkpoint"
     elif wrong == "foreign":
         file.write_bytes(b"hello")
