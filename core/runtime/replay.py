@@ -6,7 +6,7 @@ import msgspec
 
 from core.apply import apply
 from core.engine import Engine
-from core.events import Change
+from core.events import Change, Restored
 from core.journal.contract import BEFORE_FIRST, Entry, EntryId, Journal
 from core.journal.errors import JournalError
 from core.journal.segment import UPGRADE
@@ -41,7 +41,7 @@ def replay(engine: Engine, journal: Journal) -> tuple[EntryId, EntryId]:
         _restore(engine, *saved)
     for entry in journal.read(since):
         for change in _changes(entry):
-            apply(engine, change)
+            _apply(engine, change, entry.id)
         last = entry.id
     engine.changed.clear()
     return since, last
@@ -53,6 +53,17 @@ def _restore(engine: Engine, last: EntryId, saved: bytes) -> None:
         restore(engine, saved)
     except _STRANGE as error:
         raise JournalError(f"the snapshot after entry {last} is not of this version ({error}); {UPGRADE}") from error
+
+
+def _apply(engine: Engine, change: Change, at: EntryId) -> None:
+    """A restore carries an image, which may be of another version too; any other failure is a bug."""
+    if not any(isinstance(event, Restored) for event in change.events):
+        apply(engine, change)
+        return
+    try:
+        apply(engine, change)
+    except _STRANGE as error:
+        raise JournalError(f"the restore in entry {at} is not of this version ({error}); {UPGRADE}") from error
 
 
 def _changes(entry: Entry) -> list[Change]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from core.events import Change, Restored
 from core.journal import Entry, EntryId, segment
 from core.journal.segment import (
     SEGMENT_HEADER_BYTES,
@@ -178,6 +179,16 @@ def test_an_entry_of_another_version(history: History, folder: Path) -> None:
     status, told = verified(laid_out(folder, files))
     assert (status, started(folder)) == (1, told)
     assert re.match(rf"entry 1-{ENTRIES + 1} is not of this version \(.+\); {UPGRADE}$", told)
+
+
+def test_a_restore_of_another_version(history: History, folder: Path) -> None:
+    image = msgspec.msgpack.encode([["c", "Tomorrow"]])
+    strange = msgspec.msgpack.encode([Change(ENTRIES + 1, [Restored("", image)])])
+    entry = Entry(EntryId(1, ENTRIES + 1), EntryId(1, ENTRIES), strange)
+    files = {**history.files, NEWEST: history.files[NEWEST] + encode_entry(entry)}
+    status, told = verified(laid_out(folder, files))
+    assert (status, started(folder)) == (1, told)
+    assert re.match(rf"the restore in entry 1-{ENTRIES + 1} is not of this version \(.+\); {UPGRADE}$", told)
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "9.snapshot", f"{9:020d}.snapshot.bak", ".head.swp"])
