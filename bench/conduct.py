@@ -62,9 +62,12 @@ def _place(scale: Scale, beside: Path, start: StartPeer | None, tell: Tell) -> I
 @contextmanager
 def _bar(console: Console, total: int) -> Iterator[tuple[Progress, TaskID]]:
     columns = (
-        TextColumn("{task.description:>11}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("{task.description:>11}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
         TextColumn("{task.fields[step]}"),
-    )  # fmt: skip
+    )
     # Seldom redrawn: drawing takes a share of the machine that is measured.
     with Progress(*columns, console=console, refresh_per_second=1) as progress:
         yield progress, progress.add_task("", total=total, step="")

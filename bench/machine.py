@@ -8,9 +8,19 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = (
-    "torch", "numpy", "orjson", "msgspec", "fastapi", "starlette", "uvicorn", "uvloop", "httptools", "httpx",
-    "httpx-aiohttp", "aiohttp",
-)  # fmt: skip
+    "torch",
+    "numpy",
+    "orjson",
+    "msgspec",
+    "fastapi",
+    "starlette",
+    "uvicorn",
+    "uvloop",
+    "httptools",
+    "httpx",
+    "httpx-aiohttp",
+    "aiohttp",
+)
 
 
 def machine() -> dict[str, Any]:

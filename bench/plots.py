@@ -37,7 +37,7 @@ def _by_rows(axes: Axes, by_rows: dict[str, Any], title: str) -> None:
         tails = [max(0.0, figures["p99_ms"] - figures["median_ms"]) for _, figures in points]
         axes.errorbar(
             rows, medians, yerr=[[0.0] * len(tails), tails], label=label, color=color, marker=marker, capsize=3
-        )  # fmt: skip
+        )
     axes.set(title=title, xlabel="rows", ylabel="ms, median to p99", xscale="log", yscale="log")
     axes.set_xticks([int(rows) for rows in by_rows], [f"{int(rows):,}" for rows in by_rows])
     axes.minorticks_off()

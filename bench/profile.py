@@ -18,9 +18,16 @@ Backend = Literal["const", "distinct"]
 Json = Any
 
 LATER = (
-    "log_probs", "entropy", "old_log_probs", "ref_log_prob", "values", "advantages", "returns", "token_level_rewards",
+    "log_probs",
+    "entropy",
+    "old_log_probs",
+    "ref_log_prob",
+    "values",
+    "advantages",
+    "returns",
+    "token_level_rewards",
     "rollout_is_weights",
-)  # fmt: skip
+)
 FIELDS = TENSORS + OBJECTS + LATER
 # What a rank of the reference model asks for.
 CLAIMED = ("input_ids", "position_ids", "responses", "response_mask")
@@ -115,6 +122,5 @@ def _backend_meta(rows: int, backend: Backend) -> dict[str, list[Json]]:
     if backend == "const":
         return {name: [GENERAL_STORE if name in OBJECTS else TENSOR_STORE] * rows for name in FIELDS}
     return {
-        name: [{"packed_size": 1000 + row * len(FIELDS) + at} for row in range(rows)]
-        for at, name in enumerate(FIELDS)
-    }  # fmt: skip
+        name: [{"packed_size": 1000 + row * len(FIELDS) + at} for row in range(rows)] for at, name in enumerate(FIELDS)
+    }

@@ -22,9 +22,13 @@ class Results:
         earlier = _read(path) if keep else {}
         same = earlier if earlier.get("scale") == scale.name else {}
         self.found: dict[str, Any] = {
-            "date": now(), "scale": scale.name, "machine": machine(), "versions": versions(),
-            "peers": same.get("peers", {}), "cases": same.get("cases", {}),
-        }  # fmt: skip
+            "date": now(),
+            "scale": scale.name,
+            "machine": machine(),
+            "versions": versions(),
+            "peers": same.get("peers", {}),
+            "cases": same.get("cases", {}),
+        }
         self._write()
 
     def add(self, name: str, outcome: Outcome, seconds: float, peers: dict[str, Any]) -> None:

@@ -58,7 +58,7 @@ class Worker:
             number = next(numbers)
             done = await self.client.produce(
                 partition, keys=[f"{prefix}_{number}"], create=True, **rows[number % len(rows)]
-            )  # fmt: skip
+            )
             if done.created != 1:
                 raise WrongReply(f"a put of a new key created {done.created} rows")
 
@@ -83,7 +83,7 @@ class Worker:
                 began = time.perf_counter()
                 await self.client.produce(
                     partition, keys=[f"{prefix}_{number}"], create=True, **rows[number % len(rows)]
-                )  # fmt: skip
+                )
                 took.append(time.perf_counter() - began)
             return took
 

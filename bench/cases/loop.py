@@ -24,9 +24,12 @@ def run(place: Place) -> Outcome:
     cycles = _load(place, folder)
     idle, _, busy = seen(folder)
     data: dict[str, Any] = {
-        "workers": place.scale.workers, "cycles": cycles, "ticks": len(busy["lags"]),
-        "idle": distribution(idle["lags"]), "distribution": distribution(busy["lags"]),
-    }  # fmt: skip
+        "workers": place.scale.workers,
+        "cycles": cycles,
+        "ticks": len(busy["lags"]),
+        "idle": distribution(idle["lags"]),
+        "distribution": distribution(busy["lags"]),
+    }
     return Outcome(_lines(place, busy["lags"], f"{place.scale.workers} workers, {cycles} batches"), data)
 
 

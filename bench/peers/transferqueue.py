@@ -189,8 +189,12 @@ class Peer:
 
     def verbs(self) -> Mapping[str, Verb]:
         return {
-            "versions": self.versions, "load": self.load, "result": self.result, "time": self.time, "rate": self.rate
-        }  # fmt: skip
+            "versions": self.versions,
+            "load": self.load,
+            "result": self.result,
+            "time": self.time,
+            "rate": self.rate,
+        }
 
     def _control(self, **request: object) -> Json:
         tell(self._requests, request)

@@ -49,9 +49,7 @@ def _row_parts(draft: Draft, write: RowWrite) -> None:
         draft.time(write.ttl_s)
 
 
-def insert(
-    engine: Engine, partition_id: str, count: int | None, write: RowWrite, expand: bool
-) -> tuple[Batch, int]:  # fmt: skip
+def insert(engine: Engine, partition_id: str, count: int | None, write: RowWrite, expand: bool) -> tuple[Batch, int]:
     """New rows, `count` of them or one per key; a key that exists keeps its index. (batch meta, rows created).
 
     Makes the partition if need be, also a deleted one. Raises DuplicateKeys, GroupConflict, TooManySamples.

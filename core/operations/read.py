@@ -111,9 +111,7 @@ def read_production(
     words = np.ascontiguousarray(partition.grid.status.gather(page.rows)).view(np.uint8)
     bits = np.unpackbits(words, axis=1, bitorder="little")
     matrix = bits[:, [partition.fields[name].bit for name in names]]
-    return Production(
-        partition_id, partition.revision, page.indexes, page.next_cursor, fields=names, matrix=matrix
-    )  # fmt: skip
+    return Production(partition_id, partition.revision, page.indexes, page.next_cursor, fields=names, matrix=matrix)
 
 
 def lookup_keys(engine: Engine, partition_id: str, indexes: list[int]) -> tuple[Partition, list[bytes]]:

@@ -56,17 +56,23 @@ class Executor:
         self._thread.start(asyncio.get_running_loop())
 
     def submit(
-        self, operation: Callable[Concatenate[Engine, P], R | Parked[R]], render: Callable[[R], T],
-        *args: P.args, **kwargs: P.kwargs,
-    ) -> "asyncio.Future[T]":  # fmt: skip
+        self,
+        operation: Callable[Concatenate[Engine, P], R | Parked[R]],
+        render: Callable[[R], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> "asyncio.Future[T]":
         """Queue `operation`; the future gets `render(result)`, or the Refused that it raised."""
         return self._queue(lambda engine: operation(engine, *args, **kwargs), render, NO_PRECONDITIONS)
 
     def submit_on(
-        self, preconditions: Preconditions[K],
-        operation: Callable[Concatenate[Engine, P], R | Parked[R]], render: Callable[[R], K],
-        *args: P.args, **kwargs: P.kwargs,
-    ) -> "asyncio.Future[K]":  # fmt: skip
+        self,
+        preconditions: Preconditions[K],
+        operation: Callable[Concatenate[Engine, P], R | Parked[R]],
+        render: Callable[[R], K],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> "asyncio.Future[K]":
         """As `submit`, for a call with preconditions: where its key was sent before, the future gets `again(kept)`.
 
         The future's Refused may be EpochMismatch, IdempotencyMismatch or IdempotencyInFlight too.
@@ -99,9 +105,12 @@ class Executor:
             self._thread.inbox.put(job)
 
     async def call(
-        self, operation: Callable[Concatenate[Engine, P], R | Parked[R]], render: Callable[[R], T],
-        *args: P.args, **kwargs: P.kwargs,
-    ) -> T:  # fmt: skip
+        self,
+        operation: Callable[Concatenate[Engine, P], R | Parked[R]],
+        render: Callable[[R], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
         """Run `operation(engine, *args)` in the engine's thread and await its rendered result."""
         return await self.submit(operation, render, *args, **kwargs)
 

@@ -33,12 +33,22 @@ MISSING = object()
 _KINDS: dict[type, str] = {bool: "bool", int: "number", float: "number", str: "string"}
 _WORDS = {"bool": "true or false", "number": "a number", "string": "a string"}
 _ACCEPTED: dict[str, tuple[str, ...]] = {
-    "==": tuple(_WORDS), "!=": tuple(_WORDS), "exists": ("bool",), "prefix": ("string",),
-    "<": ("number", "string"), "<=": ("number", "string"), ">": ("number", "string"), ">=": ("number", "string"),
-}  # fmt: skip
+    "==": tuple(_WORDS),
+    "!=": tuple(_WORDS),
+    "exists": ("bool",),
+    "prefix": ("string",),
+    "<": ("number", "string"),
+    "<=": ("number", "string"),
+    ">": ("number", "string"),
+    ">=": ("number", "string"),
+}
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "prefix": str.startswith,
-}  # fmt: skip
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "prefix": str.startswith,
+}
 
 
 class ConditionIn(Protocol):

@@ -28,9 +28,11 @@ class Every(ByRow, frozen=True):
         if not len(rows):
             return rows
         wrong = {
-            "twice": rows[[0, 0]], "not-there": np.array([10**9]), "too-many": np.tile(rows, batch_size + 1),
+            "twice": rows[[0, 0]],
+            "not-there": np.array([10**9]),
+            "too-many": np.tile(rows, batch_size + 1),
             "no-ints": rows.astype(np.float64),
-        }  # fmt: skip
+        }
         if self.breaks == "raises":
             raise ZeroDivisionError
         return wrong.get(self.breaks or "", rows)

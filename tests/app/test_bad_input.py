@@ -265,9 +265,14 @@ TABLE = [
     *OTHERS,
 ]
 STATUS = {
-    "dtype-conflict": 409, "kind-conflict": 409, "group-conflict": 409, "key-not-found": 404, "field-not-found": 404,
-    "sample-not-found": 404, "clear-not-found": 404,
-}  # fmt: skip
+    "dtype-conflict": 409,
+    "kind-conflict": 409,
+    "group-conflict": 409,
+    "key-not-found": 404,
+    "field-not-found": 404,
+    "sample-not-found": 404,
+    "clear-not-found": 404,
+}
 
 
 @pytest.fixture(scope="module")

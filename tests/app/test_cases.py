@@ -168,8 +168,9 @@ async def test_of_writers_with_two_dtypes_one_wins_and_the_other_leaves_neither_
             assert refused(replies[loser], 409, "dtype-conflict")["fields"] == ["n"]
             fields = (await http.get(path)).json()["fields"]
             assert {name: (field["dtype"], field["produced"]) for name, field in fields.items()} == {
-                winner: ("int64", 1), "n": (winner, 1)
-            }  # fmt: skip
+                winner: ("int64", 1),
+                "n": (winner, 1),
+            }
             include = {"keys": [winner, loser], "include": ["custom_meta", "field_status"], "expand": True}
             batch = (await http.post(f"{path}/batch-meta", json=include)).json()
             assert batch["field_status"] == {winner: [1, 0], "n": [1, 0]}

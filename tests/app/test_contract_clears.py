@@ -26,7 +26,10 @@ def test_plan_delete_the_bytes_commit(api: Api) -> None:
     api.produce(["a"], "only_a")
     clear = plan(api, keys=["b", "a", "nobody"])
     assert clear == {
-        "partition_id": api.name, "revision": clear["revision"], "clear_id": clear["clear_id"], "state": "pending",
+        "partition_id": api.name,
+        "revision": clear["revision"],
+        "clear_id": clear["clear_id"],
+        "state": "pending",
         "plan": {
             "global_indexes": [a, b],
             "keys": ["a", "b"],
@@ -36,15 +39,19 @@ def test_plan_delete_the_bytes_commit(api: Api) -> None:
             },
         },
         "skipped_clearing": [],
-    }  # fmt: skip
+    }
     assert api.ok("GET", "")["num_samples"] == 0
     seen = api.ok("GET", f"/v1/clears/{clear['clear_id']}")
     assert seen["plan"] == clear["plan"]
     assert (seen["state"], seen["count"], seen["partition_id"]) == ("pending", 2, api.name)
     done = close(api, clear, "commit").json()
     assert done | {"revision": 0} == {
-        "partition_id": api.name, "revision": 0, "clear_id": clear["clear_id"], "state": "committed", "cleared": 2
-    }  # fmt: skip
+        "partition_id": api.name,
+        "revision": 0,
+        "clear_id": clear["clear_id"],
+        "state": "committed",
+        "cleared": 2,
+    }
     assert close(api, clear, "commit").json() == done
     seen = api.ok("GET", f"/v1/clears/{clear['clear_id']}")
     assert ("plan" in seen, seen["state"], seen["count"]) == (False, "committed", 2)
@@ -158,9 +165,8 @@ def test_clears_are_listed_a_page_at_a_time(api: Api) -> None:
         listed += [line for line in page["clears"] if line["partition_id"] == api.name]
         cursor = page["next_cursor"]
     assert [(line["clear_id"], line["state"], line["count"]) for line in listed] == [
-        (clear["clear_id"], state, 1)
-        for clear, state in zip(clears, ("committed", "aborted", "pending"), strict=True)
-    ]  # fmt: skip
+        (clear["clear_id"], state, 1) for clear, state in zip(clears, ("committed", "aborted", "pending"), strict=True)
+    ]
     assert all(0 <= line["age_s"] < 60 for line in listed)
     pending = api.ok("GET", "/v1/clears?state=pending&limit=10000")["clears"]
     assert [line["clear_id"] for line in pending if line["partition_id"] == api.name] == [clears[2]["clear_id"]]

@@ -159,8 +159,13 @@ def test_what_is_no_key_is_refused(api: Api, given: str, method: str, path: str)
 @pytest.mark.parametrize("given", ["k", "~" * 201, ""])
 def test_reads_ignore_it(filled: Api, given: str) -> None:
     headers = {"Idempotency-Key": given}
-    reads = [("GET", "", None), ("GET", "keys", None), ("POST", "batch-meta", {}), ("POST", "backend-meta", {}),
-             ("POST", "keys/lookup", {"global_indexes": [0]})]  # fmt: skip
+    reads = [
+        ("GET", "", None),
+        ("GET", "keys", None),
+        ("POST", "batch-meta", {}),
+        ("POST", "backend-meta", {}),
+        ("POST", "keys/lookup", {"global_indexes": [0]}),
+    ]
     for method, path, body in reads:
         before = filled.send(method, path, body, headers=headers)
         filled.insert(uuid4().hex)

@@ -33,8 +33,13 @@ def test_leased_rows_go_to_nobody_else_and_accepted_ones_never_come_again(api: A
     assert counts(api) == [0, 2, 0, 3]
     assert api.claim("n", size=2).json()["claim"] is None
     assert ack(api, held).json() | {"revision": 0} == {
-        "partition_id": api.name, "revision": 0, "accepted": 2, "released": 0, "rejected": 0, "open": 0
-    }  # fmt: skip
+        "partition_id": api.name,
+        "revision": 0,
+        "accepted": 2,
+        "released": 0,
+        "rejected": 0,
+        "open": 0,
+    }
     assert counts(api) == [2, 0, 0, 3]
     assert api.ok("GET", "tasks/t/consumption")["consumption_status"] == [1, 1, 0]
 
@@ -108,8 +113,9 @@ def test_who_holds_what_and_a_dead_worker_lets_go(api: Api) -> None:
     assert [claim["claim_id"] for claim in listed] == [held["claim_id"] for held in (first, second, other)]
     assert not any("token" in claim for claim in listed)
     assert [c["claim_id"] for c in api.ok("GET", f"/v1/claims?worker={worker}&task=t")["claims"]] == [
-        first["claim_id"], second["claim_id"]
-    ]  # fmt: skip
+        first["claim_id"],
+        second["claim_id"],
+    ]
     gone = api.ok("POST", f"/v1/workers/{worker}/release")
     assert gone == {"released": 2, "claims": [first["claim_id"], second["claim_id"]]}
     refused(ack(api, first), 409, "lease-lost")

@@ -123,8 +123,11 @@ def test_explain_says_what_a_claim_would_find_and_changes_nothing(api: Api) -> N
     found = api.ok("POST", "tasks/new/explain", {"fields": ["n"], "batch_size": 4})
     assert [found[name] for name in ("ready", "wanted", "total", "consumed", "done")] == [2, 4, 5, 0, False]
     assert found["blocking"][0] | {"global_indexes": []} == {
-        "reason": "not-produced", "count": 1, "field": "n", "global_indexes": []
-    }  # fmt: skip
+        "reason": "not-produced",
+        "count": 1,
+        "field": "n",
+        "global_indexes": [],
+    }
     assert found["blocking"][0]["global_indexes"] == [indexes[1] + 1]
     assert api.dump() == before
     assert api.ok("GET", "")["tasks"] == {}

@@ -180,8 +180,12 @@ def test_lookup_gives_keys_or_null(filled: Api) -> None:
     a, b = filled.ok("POST", "batch-meta", {})["global_indexes"]
     bare = filled.ok("POST", "samples", {"count": 1})["global_indexes"][0]
     assert filled.ok("POST", "keys/lookup", {"global_indexes": [b, bare, 2**62, a, a]})["keys"] == [
-        "b", None, None, "a", "a",
-    ]  # fmt: skip
+        "b",
+        None,
+        None,
+        "a",
+        "a",
+    ]
     assert filled.ok("POST", "keys/lookup", {"global_indexes": [bare]})["keys"] == [None]
     assert filled.ok("POST", "keys/lookup", {"global_indexes": [a, a]})["keys"] == ["a", "a"]
     assert filled.ok("POST", "keys/lookup", {"global_indexes": []})["keys"] == []

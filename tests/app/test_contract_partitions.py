@@ -145,8 +145,13 @@ def test_partitions_are_listed_in_the_order_they_were_made(api: Api) -> None:
     assert seen == names
     assert set(page) == {"partitions", "next_cursor"}
     assert set(page["partitions"][0]) == {
-        "partition_id", "state", "num_samples", "num_fields", "revision", "created_at",
-    }  # fmt: skip
+        "partition_id",
+        "state",
+        "num_samples",
+        "num_fields",
+        "revision",
+        "created_at",
+    }
 
 
 def test_a_partition_there_throughout_is_listed_once_whatever_else_comes_and_goes(api: Api) -> None:

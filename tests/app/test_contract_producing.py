@@ -61,13 +61,19 @@ def test_most_rows_of_one_call(api: Api) -> None:
 
 def test_produce_does_all_in_one_step(api: Api) -> None:
     body = {
-        "keys": ["b", "a"], "create": True, "field_schema": N, "backend_meta": {"n": ["y", {"at": 1}]},
-        "custom_meta": [{"r": 1}, None], "group_ids": ["g", "g"],
-    }  # fmt: skip
+        "keys": ["b", "a"],
+        "create": True,
+        "field_schema": N,
+        "backend_meta": {"n": ["y", {"at": 1}]},
+        "custom_meta": [{"r": 1}, None],
+        "group_ids": ["g", "g"],
+    }
     out = api.ok("POST", "production", body)
     assert (out["created"], len(out["global_indexes"]), set(out)) == (
-        2, 2, {"partition_id", "revision", "global_indexes", "created"},
-    )  # fmt: skip
+        2,
+        2,
+        {"partition_id", "revision", "global_indexes", "created"},
+    )
     assert api.ok("POST", "production", body) == out | {"created": 0}
     seen = api.ok("POST", "batch-meta", {"keys": ["a", "b"], "include": ["backend_meta", "custom_meta", "group_ids"]})
     assert seen["production_status"] == [1, 1]

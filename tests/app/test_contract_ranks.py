@@ -162,8 +162,13 @@ def test_an_empty_share_is_a_claim_that_can_be_acked(api: Api) -> None:
     empty = min(claims, key=lambda claim: len(claim["rows"]))
     assert (empty["attempt"], empty["attempts"]) == (0, [])
     assert ack(api, empty).json() | {"revision": 0} == {
-        "partition_id": api.name, "revision": 0, "accepted": 0, "released": 0, "rejected": 0, "open": 0
-    }  # fmt: skip
+        "partition_id": api.name,
+        "revision": 0,
+        "accepted": 0,
+        "released": 0,
+        "rejected": 0,
+        "open": 0,
+    }
     extend = {"token": empty["token"], "lease_s": 5}
     assert api.ok("POST", f"/v1/claims/{empty['claim_id']}/extend", extend)["open"] == 0
     for claim in claims:

@@ -25,8 +25,11 @@ def test_only_readiness_falls(filled: Api) -> None:
     after = filled.ok("GET", "batch-meta?expand=true&include=field_schema,backend_meta,custom_meta,group_ids")
     assert (after["production_status"], after["is_ready"], after["revision"]) == ([0, 0], False, revision + 1)
     assert {**before, "production_status": 0, "is_ready": 0, "revision": 0} == {
-        **after, "production_status": 0, "is_ready": 0, "revision": 0
-    }  # fmt: skip
+        **after,
+        "production_status": 0,
+        "is_ready": 0,
+        "revision": 0,
+    }
     assert filled.ok("GET", "")["fields"]["ids"]["produced"] == 0
     assert filled.ok("GET", "tasks/t/consumption")["consumed"] == 1
 

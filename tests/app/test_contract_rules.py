@@ -87,13 +87,21 @@ def test_a_type_with_parameters_is_json_too(api: Api) -> None:
 def test_every_reply_about_a_partition_names_it_and_its_revision(api: Api) -> None:
     revision = api.produce(["a"], "n")["revision"]
     calls = [
-        ("GET", "", None), ("GET", "batch-meta", None), ("POST", "batch-meta", {}), ("GET", "backend-meta", None),
-        ("GET", "production?fields=n", None), ("GET", "keys", None), ("GET", "tasks/t/consumption", None),
-        ("POST", "keys/lookup", {"global_indexes": [0]}), ("POST", "samples/delete", {"keys": []}),
-        ("POST", "consumption/reset", {}), ("POST", "tasks/t/consumption/reset", {}),
-        ("PATCH", "custom-meta", {"keys": ["a"], "custom_meta": [None]}), ("PUT", "", {}),
+        ("GET", "", None),
+        ("GET", "batch-meta", None),
+        ("POST", "batch-meta", {}),
+        ("GET", "backend-meta", None),
+        ("GET", "production?fields=n", None),
+        ("GET", "keys", None),
+        ("GET", "tasks/t/consumption", None),
+        ("POST", "keys/lookup", {"global_indexes": [0]}),
+        ("POST", "samples/delete", {"keys": []}),
+        ("POST", "consumption/reset", {}),
+        ("POST", "tasks/t/consumption/reset", {}),
+        ("PATCH", "custom-meta", {"keys": ["a"], "custom_meta": [None]}),
+        ("PUT", "", {}),
         ("PATCH", "backend-meta", {"keys": ["a"], "backend_meta": {}}),
-    ]  # fmt: skip
+    ]
     for method, path, body in calls:
         reply = api.ok(method, path, body)
         assert (reply["partition_id"], reply["revision"]) == (api.name, revision), (method, path)
@@ -170,9 +178,14 @@ def test_a_connection_is_kept_for_the_next_call(api: Api) -> None:
 def test_the_codes_and_statuses_are_the_contracts() -> None:
     statuses = {code: kind.status for code, kind in PROBLEMS.items()}
     assert {code for code, kind in PROBLEMS.items() if kind.retryable} == {
-        "idempotency-in-flight", "sample-clearing", "too-many-samples", "too-many-waiting", "overloaded", "not-ready",
+        "idempotency-in-flight",
+        "sample-clearing",
+        "too-many-samples",
+        "too-many-waiting",
+        "overloaded",
+        "not-ready",
         "journal-unavailable",
-    }  # fmt: skip
+    }
     assert statuses == {
         "bad-request": 400, "forbidden": 403, "route-not-found": 404, "partition-not-found": 404,
         "sample-not-found": 404, "key-not-found": 404, "field-not-found": 404, "claim-not-found": 404,

@@ -245,9 +245,14 @@ def shims(folder: Path, **texts: str) -> dict[str, str]:
 def test_ctrl_c_during_the_imports_ends_it_without_a_traceback(tmp_path: Path) -> None:
     late = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nraise SystemExit('it went on')\n"
     done = subprocess.run(
-        [sys.executable, "-m", "app", "--port", "0", "--journal", "memory:"], cwd=ROOT, capture_output=True, text=True,
-        env={**os.environ, **shims(tmp_path, uvicorn=late)}, timeout=DEADLINE_S, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "app", "--port", "0", "--journal", "memory:"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **shims(tmp_path, uvicorn=late)},
+        timeout=DEADLINE_S,
+        check=False,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 

@@ -28,16 +28,19 @@ values = st.recursive(
 schemas = st.fixed_dictionaries(
     {"dtype": st.sampled_from(["int64", "float32"]), "lengths": st.lists(st.integers(0, 9), max_size=3)}
 )
-bodies = st.fixed_dictionaries(
-    {"field_schema": st.dictionaries(st.sampled_from(["a", "b", "", "$"]), schemas | values, max_size=3) | values},
-    optional={
-        "keys": st.lists(st.text(max_size=3), max_size=3) | values,
-        "create": st.booleans() | values,
-        "backend_meta": st.dictionaries(st.sampled_from(["a", "b"]), values, max_size=2) | values,
-        "custom_meta": st.lists(st.dictionaries(st.just("x"), values, max_size=1), max_size=2) | values,
-        "stray": values,
-    },
-) | values  # fmt: skip
+bodies = (
+    st.fixed_dictionaries(
+        {"field_schema": st.dictionaries(st.sampled_from(["a", "b", "", "$"]), schemas | values, max_size=3) | values},
+        optional={
+            "keys": st.lists(st.text(max_size=3), max_size=3) | values,
+            "create": st.booleans() | values,
+            "backend_meta": st.dictionaries(st.sampled_from(["a", "b"]), values, max_size=2) | values,
+            "custom_meta": st.lists(st.dictionaries(st.just("x"), values, max_size=1), max_size=2) | values,
+            "stray": values,
+        },
+    )
+    | values
+)
 
 
 def told(decode: Callable[[bytes], requests.Produce], body: bytes) -> object:

@@ -19,9 +19,21 @@ PHASES = "examples,coverage,fuzzing,stateful" if LONG else "examples,fuzzing,sta
 def run(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """One run of its command line; fixed seed, so that a failure comes again."""
     command = [
-        str(Path(sys.executable).with_name("st")), "--config-file", str(HERE / "schemathesis.toml"), "--no-color",
-        "run", f"{url}/openapi.json", "--checks", "all", "--phases", PHASES, "--max-examples", EXAMPLES, "--seed", "7",
-    ]  # fmt: skip
+        str(Path(sys.executable).with_name("st")),
+        "--config-file",
+        str(HERE / "schemathesis.toml"),
+        "--no-color",
+        "run",
+        f"{url}/openapi.json",
+        "--checks",
+        "all",
+        "--phases",
+        PHASES,
+        "--max-examples",
+        EXAMPLES,
+        "--seed",
+        "7",
+    ]
     environment = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.app.schemathesis_hooks", "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 

@@ -130,9 +130,20 @@ def test_list_names_all_cases(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--list"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in said] == [
-        "equality", "generate", "request", "end_to_end", "puts", "claims", "delete", "shape", "loop", "parked",
-        "memory", "executor", "devices",
-    ]  # fmt: skip
+        "equality",
+        "generate",
+        "request",
+        "end_to_end",
+        "puts",
+        "claims",
+        "delete",
+        "shape",
+        "loop",
+        "parked",
+        "memory",
+        "executor",
+        "devices",
+    ]
 
 
 def test_equality_comes_before_what_is_compared() -> None:

@@ -235,9 +235,7 @@ def test_a_venv_is_made_once_torch_first(cache: Path) -> None:
 def test_a_version_that_is_not_there_is_missing_in_one_line(cache: Path) -> None:
     with pytest.raises(PeerMissing) as caught:
         venv.python_of("TransferQueue", "9.9", print)
-    assert str(caught.value) == (
-        "TransferQueue 9.9 cannot be installed: ERROR: no such version of TransferQueue==9.9"
-    )  # fmt: skip
+    assert str(caught.value) == ("TransferQueue 9.9 cannot be installed: ERROR: no such version of TransferQueue==9.9")
 
 
 def test_a_making_that_was_interrupted_is_done_anew(cache: Path) -> None:

@@ -52,8 +52,12 @@ def test_it_is_published_with_its_data_and_plots_and_leaves_notes_alone(found: d
     publish(tmp_path / "results.json", docs)
     first = {path.name: path.read_bytes() for path in docs.iterdir()}
     assert sorted(first) == [
-        "benchmarks-lag.svg", "benchmarks-latency.svg", "benchmarks-notes.md", "benchmarks.json", "benchmarks.md",
-    ]  # fmt: skip
+        "benchmarks-lag.svg",
+        "benchmarks-latency.svg",
+        "benchmarks-notes.md",
+        "benchmarks.json",
+        "benchmarks.md",
+    ]
     publish(docs / "benchmarks.json", docs)
     assert {path.name: path.read_bytes() for path in docs.iterdir()} == first
     assert first["benchmarks-notes.md"] == b"by hand"

@@ -26,8 +26,12 @@ def test_the_ratio_is_the_median_of_the_rounds_ratios() -> None:
 def test_a_summary_has_median_tail_and_spread() -> None:
     runs = Runs(((0.001, 0.002, 0.003), (0.004, 0.005, 0.1)))
     assert runs.seconds() == {
-        "median_ms": 3.5, "p99_ms": 100.0, "spread_ms": [2.0, 5.0], "calls": 6, "rounds": 2,
-    }  # fmt: skip
+        "median_ms": 3.5,
+        "p99_ms": 100.0,
+        "spread_ms": [2.0, 5.0],
+        "calls": 6,
+        "rounds": 2,
+    }
     assert Runs(((100.0,), (300.0,))).rate() == {"per_s": 200, "spread_per_s": [100, 300], "rounds": 2}
 
 

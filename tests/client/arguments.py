@@ -57,9 +57,13 @@ OTHER: dict[tuple[str, str], Kind] = {
     ("restore_checkpoint", "name"): given.NAME,
 }
 IN_ROUTE = {
-    "partitions": "partition_id", "tasks": "task", "claims": "claim_id", "clears": "clear_id", "checkpoints": "name",
+    "partitions": "partition_id",
+    "tasks": "task",
+    "claims": "claim_id",
+    "clears": "clear_id",
+    "checkpoints": "name",
     "workers": "worker",
-}  # fmt: skip
+}
 
 
 def calls() -> dict[str, Callable[..., Any]]:

@@ -321,14 +321,23 @@ SAMPLER = Kind(
 
 if np is not None:
     CELLS_NP = [
-        (np.array(["gsm8k"])[0], "gsm8k"), (np.float32(0.5), 0.5), (np.int64(3), 3), (np.uint64(2**64 - 1), 2**64 - 1),
-        (np.bool_(True), True), (np.arange(4).reshape(2, 2), [[0, 1], [2, 3]]), (np.array(1.5), 1.5),
-    ]  # fmt: skip
+        (np.array(["gsm8k"])[0], "gsm8k"),
+        (np.float32(0.5), 0.5),
+        (np.int64(3), 3),
+        (np.uint64(2**64 - 1), 2**64 - 1),
+        (np.bool_(True), True),
+        (np.arange(4).reshape(2, 2), [[0, 1], [2, 3]]),
+        (np.array(1.5), 1.5),
+    ]
     NOT_NP = [
-        (np.float64(NAN), ValueError), (np.array([1.0, INF])[1], ValueError), (np.bytes_(b"a"), TypeError),
-        (np.datetime64("2026-01-01"), TypeError), (np.complex64(1), TypeError), (np.float32, TypeError),
+        (np.float64(NAN), ValueError),
+        (np.array([1.0, INF])[1], ValueError),
+        (np.bytes_(b"a"), TypeError),
+        (np.datetime64("2026-01-01"), TypeError),
+        (np.complex64(1), TypeError),
+        (np.float32, TypeError),
         (np.array([b"a"]), TypeError),
-    ]  # fmt: skip
+    ]
     COLUMN.taken += [([{}, {"reward": value}], [{}, {"reward": out}]) for value, out in CELLS_NP]
     COLUMN.taken += [(np.arange(2), [0, 1]), (Const(np.int64(3)), {"const": 3}), (Array(np.array(["a"])), ["a"])]
     COLUMN.refused += [([{}, {"reward": value}], error, "[1].reward") for value, error in NOT_NP]
@@ -349,9 +358,12 @@ if np is not None:
     WHOLES.taken += [(np.array([3, 1], np.uint8), [3, 1]), ([np.int64(3), 1], [3, 1])]
     ACCEPT.taken += WHOLES.taken[-2:]
     WHOLES.refused += [
-        (np.array([True, False]), TypeError, "[0]: "), (np.array([1.0]), TypeError, "[0]: "),
-        (np.array([[1]]), TypeError, "[0]: "), (np.array(1), TypeError, ": "), (np.array([NAN]), ValueError, "[0]: "),
-    ]  # fmt: skip
+        (np.array([True, False]), TypeError, "[0]: "),
+        (np.array([1.0]), TypeError, "[0]: "),
+        (np.array([[1]]), TypeError, "[0]: "),
+        (np.array(1), TypeError, ": "),
+        (np.array([NAN]), ValueError, "[0]: "),
+    ]
     REJECT.taken.append(({np.int64(3): np.str_("r")}, [{"global_index": 3, "reason": "r"}]))
     GROUPS.taken.append((np.array([7, 8]), [7, 8]))
     GROUPS.taken.append(([np.str_("g"), np.int64(7)], ["g", 7]))
@@ -372,9 +384,13 @@ if np is not None:
 
 if torch is not None:
     CELLS_TORCH = [
-        (torch.tensor(0.5), 0.5), (torch.tensor(3), 3), (torch.tensor(True), True), (torch.ones(1, 2), [[1.0, 1.0]]),
-        (torch.tensor(0.5, dtype=torch.bfloat16, requires_grad=True), 0.5), (torch.Size([2, 3]), [2, 3]),
-    ]  # fmt: skip
+        (torch.tensor(0.5), 0.5),
+        (torch.tensor(3), 3),
+        (torch.tensor(True), True),
+        (torch.ones(1, 2), [[1.0, 1.0]]),
+        (torch.tensor(0.5, dtype=torch.bfloat16, requires_grad=True), 0.5),
+        (torch.Size([2, 3]), [2, 3]),
+    ]
     COLUMN.taken += [([{}, {"reward": value}], [{}, {"reward": out}]) for value, out in CELLS_TORCH]
     COLUMN.refused.append(([{"reward": torch.tensor([1.0, NAN])}], ValueError, "[0].reward[1]"))
     WHOLE.taken.append((torch.tensor(3), 3))

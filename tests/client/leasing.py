@@ -18,9 +18,15 @@ ROWS = [4, 5, 6]
 def leased(*rows: int, number: int = 1) -> httpx.Response:
     """A claim of these rows."""
     info = {
-        "claim_id": f"c{number}", "task": "t", "ack": "explicit", "worker": None, "token": f"token {number}",
-        "attempt": 1, "attempts": [1] * len(rows), "expires_in_s": LEASE_S,
-    }  # fmt: skip
+        "claim_id": f"c{number}",
+        "task": "t",
+        "ack": "explicit",
+        "worker": None,
+        "token": f"token {number}",
+        "attempt": 1,
+        "attempts": [1] * len(rows),
+        "expires_in_s": LEASE_S,
+    }
     return ok({"partition_id": "p", "revision": 8, "claim": info, "batch": batch(list(rows))}, 201)
 
 

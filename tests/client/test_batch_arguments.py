@@ -29,11 +29,19 @@ NO_POSITIONS: list[tuple[Any, type[Exception]]] = [
     *((value, ValueError) for value in ([NAN], [2**64])),
 ]
 TRIED: dict[str, set[str]] = {
-    "select_fields": {"names"}, "select_samples": {"positions"}, "reorder": {"positions"}, "chunk": {"n"},
-    "concat": {"batches"}, "from_dict": {"plain"}, "from_json": {"body"}, "to_dict": set(), "to_json": set(),
+    "select_fields": {"names"},
+    "select_samples": {"positions"},
+    "reorder": {"positions"},
+    "chunk": {"n"},
+    "concat": {"batches"},
+    "from_dict": {"plain"},
+    "from_json": {"body"},
+    "to_dict": set(),
+    "to_json": set(),
     # The two between a value and a reply of the wire, which the client alone calls.
-    "from_wire": {"reply"}, "to_wire": set(),
-}  # fmt: skip
+    "from_wire": {"reply"},
+    "to_wire": set(),
+}
 
 
 def test_every_argument_of_a_batch_is_tried_here() -> None:

@@ -146,15 +146,24 @@ def test_each_member_of_a_field_schema_is_looked_at(member: str) -> None:
 SETTINGS: dict[Any, dict[str, Kind | None]] = {
     # None: an object of its own, which is used as it is.
     AsyncClient: {
-        "timeout": given.SECONDS, "pin_epoch": given.FLAG, "base_url": None, "retries": None, "transport": None,
+        "timeout": given.SECONDS,
+        "pin_epoch": given.FLAG,
+        "base_url": None,
+        "retries": None,
+        "transport": None,
     },
     Retries: {
-        "most": given.WHOLE, "first_s": given.SECONDS, "longest_s": given.SECONDS, "within_s": given.SECONDS,
-        "clock": None, "random": None, "sleep": None,
+        "most": given.WHOLE,
+        "first_s": given.SECONDS,
+        "longest_s": given.SECONDS,
+        "within_s": given.SECONDS,
+        "clock": None,
+        "random": None,
+        "sleep": None,
     },
     Const: {"value": None, "size": given.WHOLE},
     Array: {"values": None},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("owner", SETTINGS, ids=lambda owner: owner.__name__)

@@ -195,9 +195,17 @@ class TestSeqlenBalancedInGroups(WithMemory):
 
 
 HELD = (
-    TestSequential, TestGrpoGroup, TestGrpoGroupByPosition, TestLifo, TestPriority, TestRandom, TestTokenBudget,
-    TestRankAware, TestSeqlenBalanced, TestSeqlenBalancedInGroups,
-)  # fmt: skip
+    TestSequential,
+    TestGrpoGroup,
+    TestGrpoGroupByPosition,
+    TestLifo,
+    TestPriority,
+    TestRandom,
+    TestTokenBudget,
+    TestRankAware,
+    TestSeqlenBalanced,
+    TestSeqlenBalancedInGroups,
+)
 
 
 def test_every_sampler_is_held_to_the_suite() -> None:
@@ -216,8 +224,10 @@ def test_different_seeds_shuffle_differently_and_no_two_rows_share_a_place() -> 
 def test_the_shuffle_is_splitmix64() -> None:
     """The first outputs of the reference implementation (prng.di.unimi.it/splitmix64.c) for the state 1234567."""
     assert _mixed(np.uint64(1234567) + np.arange(1, 4, dtype=np.uint64) * _GAMMA).tolist() == [
-        6457827717110365317, 3203168211198807973, 9817491932198370423,
-    ]  # fmt: skip
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+    ]
 
 
 def test_a_batch_that_is_no_multiple_of_the_group_is_refused() -> None:

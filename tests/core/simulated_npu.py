@@ -12,8 +12,15 @@ import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 OPERATIONS = (
-    "index_select", "bitwise_and.Tensor", "eq.Tensor", "all.dim", "index_copy_", "as_strided", "zero_", "fill_.Scalar",
-)  # fmt: skip
+    "index_select",
+    "bitwise_and.Tensor",
+    "eq.Tensor",
+    "all.dim",
+    "index_copy_",
+    "as_strided",
+    "zero_",
+    "fill_.Scalar",
+)
 
 
 class NpuTensor(torch.Tensor):

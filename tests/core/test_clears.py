@@ -82,10 +82,13 @@ def account(engine: Engine, task: str = "t") -> dict[str, int]:
     known = engine.partitions[P].tasks.get(task)
     consumed = known.consumed_live if known else 0
     found = {
-        "waiting": rows.live_count - consumed - counts.leased - counts.dead, "leased": counts.leased,
-        "consumed": consumed, "dead": counts.dead, "clearing": rows.clearing_count,
+        "waiting": rows.live_count - consumed - counts.leased - counts.dead,
+        "leased": counts.leased,
+        "consumed": consumed,
+        "dead": counts.dead,
+        "clearing": rows.clearing_count,
         "cleared": rows.inserted - rows.live_count - rows.clearing_count,
-    }  # fmt: skip
+    }
     assert sum(found.values()) == rows.inserted
     assert counts.total - max(0, (engine.partitions[P].limits.expected_samples or 0) - rows.inserted) == (
         rows.live_count + counts.consumed - consumed

@@ -163,12 +163,23 @@ def test_ranks_that_differ_within_a_write_are_refused() -> None:
 
 
 MALFORMED = [
-    Schema(), Schema("int64"), Schema(shape=[4]), Schema("int64", [4], lengths=[1, 2]), Schema(kind="tensor"),
-    Schema("int64", shapes=[[1], [2]], lengths=[1, 2]), Schema("int64", ragged=False, lengths=[1, 2]),
-    Schema("int64", ragged=False, shapes=Same([1])), Schema("int64", lengths=[1]), Schema("int64", shapes=[[1]] * 3),
-    Schema("int64", lengths=[]), Schema("int64", kind="object"), Schema(shape=[], kind="object"),
-    Schema(lengths=[1, 2], kind="object"), Schema(shapes=Same([1]), kind="object"), Schema(ragged=True, kind="object"),
-]  # fmt: skip
+    Schema(),
+    Schema("int64"),
+    Schema(shape=[4]),
+    Schema("int64", [4], lengths=[1, 2]),
+    Schema(kind="tensor"),
+    Schema("int64", shapes=[[1], [2]], lengths=[1, 2]),
+    Schema("int64", ragged=False, lengths=[1, 2]),
+    Schema("int64", ragged=False, shapes=Same([1])),
+    Schema("int64", lengths=[1]),
+    Schema("int64", shapes=[[1]] * 3),
+    Schema("int64", lengths=[]),
+    Schema("int64", kind="object"),
+    Schema(shape=[], kind="object"),
+    Schema(lengths=[1, 2], kind="object"),
+    Schema(shapes=Same([1]), kind="object"),
+    Schema(ragged=True, kind="object"),
+]
 
 
 @pytest.mark.parametrize("given", MALFORMED)

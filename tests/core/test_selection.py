@@ -190,8 +190,21 @@ def test_strict_refuses_whatever_is_missing_and_names_it() -> None:
 
 
 BAD_CURSORS = [
-    "", "i", "i-1", "x0", "i0 ", "iG", "I0", "i8000000000000000", "i" + "f" * 17, "0", "i0x1", "i\u0661", "\n", "\xe9",
-]  # fmt: skip
+    "",
+    "i",
+    "i-1",
+    "x0",
+    "i0 ",
+    "iG",
+    "I0",
+    "i8000000000000000",
+    "i" + "f" * 17,
+    "0",
+    "i0x1",
+    "i\u0661",
+    "\n",
+    "\xe9",
+]
 
 
 @pytest.mark.parametrize("lister", LISTERS)

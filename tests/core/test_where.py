@@ -93,9 +93,17 @@ def test_what_cannot_be_meant_is_refused_where_it_stands(path: Any, op: str, val
         parsed(("ok", "exists"), (path, op, value))
 
 
-@pytest.mark.parametrize("raw", ['[{"path":"a","op":"~"}]', '[{"op":"exists"}]', '[{"path":[],"op":"exists"}]',
-                                 '[{"path":"a","op":"==","value":{}}]', '[{"path":"a","op":"in","value":[null]}]',
-                                 '[{"path":"a","op":"==","value":1e400}]'])  # fmt: skip
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '[{"path":"a","op":"~"}]',
+        '[{"op":"exists"}]',
+        '[{"path":[],"op":"exists"}]',
+        '[{"path":"a","op":"==","value":{}}]',
+        '[{"path":"a","op":"in","value":[null]}]',
+        '[{"path":"a","op":"==","value":1e400}]',
+    ],
+)
 def test_what_has_no_shape_is_refused_by_the_wire(raw: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(raw, type=Wire)
@@ -122,8 +130,12 @@ def test_a_member_may_have_any_name(names: list[str], ascii_only: bool) -> None:
 
 def test_escapes_in_a_cell_are_the_characters_they_stand_for() -> None:
     cells = [b'{"\\u0061":1}', b'{"a":0,"a":1}', b'{"\\"":1}', b'{"\\\\":1}', '{"é":1}'.encode(), b'{"\\u00e9":1}']
-    for name, expected in (("a", [1, 1, 0, 0, 0, 0]), ('"', [0, 0, 1, 0, 0, 0]), ("\\", [0, 0, 0, 1, 0, 0]),
-                           ("é", [0, 0, 0, 0, 1, 1])):  # fmt: skip
+    for name, expected in (
+        ("a", [1, 1, 0, 0, 0, 0]),
+        ('"', [0, 0, 1, 0, 0, 0]),
+        ("\\", [0, 0, 0, 1, 0, 0]),
+        ("é", [0, 0, 0, 0, 1, 1]),
+    ):
         assert parsed(([name], "==", 1)).matches(cells).tolist() == [bool(one) for one in expected]
 
 

@@ -126,9 +126,12 @@ def insert(name: str, with_keys: bool) -> Call:
 def produce(name: str) -> Call:
     keys = _keys(name)
     body = {
-        "keys": keys, "create": True, "field_schema": {"n": {"dtype": "int64", "lengths": [7] * ROWS}},
-        "backend_meta": {"n": [{"at": key} for key in keys]}, "custom_meta": {"const": {"of": name}},
-    }  # fmt: skip
+        "keys": keys,
+        "create": True,
+        "field_schema": {"n": {"dtype": "int64", "lengths": [7] * ROWS}},
+        "backend_meta": {"n": [{"at": key} for key in keys]},
+        "custom_meta": {"const": {"of": name}},
+    }
 
     def there(seen: Seen) -> list[bool]:
         rows = {row.key: row for row in seen.made_by.get(name, [])}

@@ -99,9 +99,15 @@ class Run:
 
     async def _train(self, client: AsyncClient) -> None:
         claim = await client.claim(
-            NAME, TASK, ["ids", "reward"], GROUPS * GROUP, min_batch_size=GROUP, sampler=SAMPLER,
-            lease_s=600.0, worker=WORKER,
-        )  # fmt: skip
+            NAME,
+            TASK,
+            ["ids", "reward"],
+            GROUPS * GROUP,
+            min_batch_size=GROUP,
+            sampler=SAMPLER,
+            lease_s=600.0,
+            worker=WORKER,
+        )
         if claim:
             assert claim.token is not None
             self.progress.trained += [str(key) for key in claim.batch.keys or []]

@@ -20,13 +20,26 @@ LONG = os.environ.get("TEST_LONG") == "1"
 SEED = int(os.environ.get("TEST_SEED", "7"))
 
 OF_CALLS = (
-    "before-apply:31", "after-apply:27", "before-append:20", "mid-write:22", "before-fsync:21", "after-fsync:23",
-    "after-append:19", "before-reply:24", "after-reply:40",
-)  # fmt: skip
+    "before-apply:31",
+    "after-apply:27",
+    "before-append:20",
+    "mid-write:22",
+    "before-fsync:21",
+    "after-fsync:23",
+    "after-append:19",
+    "before-reply:24",
+    "after-reply:40",
+)
 OF_SNAPSHOTS = (
-    "mid-rotate:2", "mid-snapshot:1", "before-snapshot-rename:1:server", "after-snapshot-rename:1",
-    "after-snapshot-rename:1:server", "before-trim:1", "mid-trim:1", "after-trim:1",
-)  # fmt: skip
+    "mid-rotate:2",
+    "mid-snapshot:1",
+    "before-snapshot-rename:1:server",
+    "after-snapshot-rename:1",
+    "after-snapshot-rename:1:server",
+    "before-trim:1",
+    "mid-trim:1",
+    "after-trim:1",
+)
 ROUNDS = 200
 LONGEST_S = 0.6
 

@@ -39,9 +39,13 @@ def writer(name: str) -> Callable[[httpx.Client, int], tuple[str, int]]:
     def step(http: httpx.Client, i: int) -> tuple[str, int]:
         key = f"{name}_{i}"
         body = {
-            "keys": [key], "create": True, "field_schema": FIELDS, "backend_meta": {"n": [{"at": key}]},
-            "custom_meta": [{"key": key}], "group_ids": [name],
-        }  # fmt: skip
+            "keys": [key],
+            "create": True,
+            "field_schema": FIELDS,
+            "backend_meta": {"n": [{"at": key}]},
+            "custom_meta": [{"key": key}],
+            "group_ids": [name],
+        }
         reply = http.post(f"{PATH}/production", json=body)
         assert reply.status_code == 200, reply.text
         return key, reply.json()["global_indexes"][0]

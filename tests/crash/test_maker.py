@@ -132,9 +132,14 @@ def _run(folder: Path) -> "subprocess.CompletedProcess[str]":
     ours, its = os.pipe()
     try:
         return subprocess.run(
-            [sys.executable, "-m", "app.maker", str(folder), "1-1"], cwd=ROOT, stdin=ours, capture_output=True,
-            text=True, timeout=DEADLINE_S, check=False,
-        )  # fmt: skip
+            [sys.executable, "-m", "app.maker", str(folder), "1-1"],
+            cwd=ROOT,
+            stdin=ours,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+            check=False,
+        )
     finally:
         os.close(ours)
         os.close(its)

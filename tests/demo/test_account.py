@@ -66,9 +66,13 @@ def test_a_sample_put_twice_is_a_fault_although_all_agree_on_it() -> None:
 def test_a_sample_lost_everywhere_is_missed_by_the_expectation() -> None:
     lost = faults((1, "put", []), (1, "stored", []), (2, "consumed", [4, 5]), (3, "consumed", []))
     lost_and_gone = faults(
-        (1, "put", []), (1, "stored", []), (2, "consumed", [4, 5]), (3, "consumed", []), (5, "deleted", [4, 5]),
+        (1, "put", []),
+        (1, "stored", []),
+        (2, "consumed", [4, 5]),
+        (3, "consumed", []),
+        (5, "deleted", [4, 5]),
         (5, "removed", 2),
-    )  # fmt: skip
+    )
 
     assert "p: 2 samples put, 3 expected" in lost
     assert lost_and_gone == ["p: 2 samples put, 3 expected"]

@@ -69,8 +69,9 @@ async def test_on_the_service_an_ack_said_again_counts_once_and_one_after_the_le
         await client.delete_partition("ledger")
     books = read(path)
     assert ([each.claim_id for each in books.acked], [each.claim_id for each in books.void]) == (
-        [claims[0].claim_id], [claims[1].claim_id]
-    )  # fmt: skip
+        [claims[0].claim_id],
+        [claims[1].claim_id],
+    )
     assert (counts.consumed, counts.leased) == (1, 0)
 
 

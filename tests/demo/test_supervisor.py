@@ -36,8 +36,16 @@ def supervised(place: Place, role: Role, folder: Path, *deaths: Death) -> Superv
     with crew(roles, place, STEP) as members:
         assemble(members)
         found = Supervisor(
-            members, roles, badges, {"holder": "rollout"}, place, STEP, None, list(deaths), lambda *_: None  # type: ignore[arg-type]
-        )  # fmt: skip
+            members,
+            roles,
+            badges,
+            {"holder": "rollout"},
+            place,
+            STEP,
+            None,
+            list(deaths),
+            lambda *_: None,  # type: ignore[arg-type]
+        )
         found.conduct()
     return found
 

@@ -15,9 +15,14 @@ from ..conftest import ROOT, ServerProcess
 URL = "http://127.0.0.1:8700"
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PAGES = [
-    "README.md", "docs/quickstart.md", "docs/how-to/choose-rows.md", "docs/how-to/clear.md",
-    "docs/how-to/checkpoints.md", "docs/how-to/ranks.md", "docs/how-to/when-production-fails.md",
-]  # fmt: skip
+    "README.md",
+    "docs/quickstart.md",
+    "docs/how-to/choose-rows.md",
+    "docs/how-to/clear.md",
+    "docs/how-to/checkpoints.md",
+    "docs/how-to/ranks.md",
+    "docs/how-to/when-production-fails.md",
+]
 
 
 def steps(script: str) -> list[tuple[str, list[str]]]:

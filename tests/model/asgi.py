@@ -67,8 +67,16 @@ def _scope(method: str, target: str, headers: Mapping[str, str], has_body: bool)
     path, _, query = target.partition("?")
     named = {"host": "localhost", **headers, **({"content-type": "application/json"} if has_body else {})}
     return {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
-        "path": unquote(path), "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
         "headers": [(name.encode(), value.encode()) for name, value in named.items()],
-        "client": ("127.0.0.1", 1), "server": ("localhost", 80),
-    }  # fmt: skip
+        "client": ("127.0.0.1", 1),
+        "server": ("localhost", 80),
+    }

@@ -20,9 +20,19 @@ from tests.model.state import Clear, Lease
 from tests.model.tasks import Task
 
 NOT_STATE = {
-    "clock", "wall", "token", "cells", "device", "words", "signatures", "log", "changed", "supplies", "filtered",
+    "clock",
+    "wall",
+    "token",
+    "cells",
+    "device",
+    "words",
+    "signatures",
+    "log",
+    "changed",
+    "supplies",
+    "filtered",
     "_located",
-}  # fmt: skip
+}
 DERIVED = {"_placements", "_heads", "began", "deadline", "_deadlines", "_at", "_heap", "_made", "memo"}
 NOBODY = Row(-1, -1, None)
 

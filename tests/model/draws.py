@@ -23,9 +23,21 @@ DTYPES = {"ids": "int64", "mask": "int64", "image": "float32", "text": None, "an
 FIELDS = tuple(DTYPES)
 CELLS = (None, {"at": 1}, {"at": 2}, "somewhere")
 BIG = 2**53  # beyond it a float64 confuses integers
-PATCHES = (None, {}, {"a": 1}, {"a": None}, {"b": {"c": 2}}, {"b": {"c": None, "d": [None]}}, {"b": "x"},
-    {"w": 1}, {"w": 2.5}, {"w": 1}, {"w": "x"}, {"w": BIG}, {"w": BIG + 1},
-)  # fmt: skip
+PATCHES = (
+    None,
+    {},
+    {"a": 1},
+    {"a": None},
+    {"b": {"c": 2}},
+    {"b": {"c": None, "d": [None]}},
+    {"b": "x"},
+    {"w": 1},
+    {"w": 2.5},
+    {"w": 1},
+    {"w": "x"},
+    {"w": BIG},
+    {"w": BIG + 1},
+)
 WEIGHTS = ({"w": 1}, {"w": 3}, {"w": 2.5}, {"w": 1}, {"w": BIG}, {"w": BIG + 1}, None)
 
 OPERATIONS = {

@@ -44,9 +44,8 @@ class Model(WithClears):
             partition.left.clear()
             was = before.partitions.get(name, Partition()).rows
             revived += [
-                row for row in partition.rows.values()
-                if row.index not in was or was[row.index].lost_at > revision
-            ]  # fmt: skip
+                row for row in partition.rows.values() if row.index not in was or was[row.index].lost_at > revision
+            ]
         indexes = sorted(row.index for row in revived)
         if unproduced:
             for name in self.state.partitions:

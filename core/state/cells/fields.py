@@ -97,8 +97,19 @@ class Field:
     """Schema (kind, dtype, rank, ragged, shape while not ragged), bit and slot numbers, backend meta."""
 
     __slots__ = (
-        "_heads", "backend", "bit", "declared", "dtype", "kind", "name", "quoted", "ragged", "rank", "shape", "slot",
-    )  # fmt: skip
+        "_heads",
+        "backend",
+        "bit",
+        "declared",
+        "dtype",
+        "kind",
+        "name",
+        "quoted",
+        "ragged",
+        "rank",
+        "shape",
+        "slot",
+    )
 
     def __init__(self, name: str, bit: int, declared: Declared | None) -> None:
         self.name = name

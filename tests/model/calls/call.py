@@ -59,9 +59,12 @@ def schema(said: SchemaIn) -> dict[str, Any]:
 
 def rows(write: RowWrite) -> dict[str, Any]:
     return members(
-        global_indexes=write.indexes, keys=write.keys, group_ids=write.group_ids,
-        custom_meta=column(write.custom_meta), ttl_s=write.ttl_s,
-    )  # fmt: skip
+        global_indexes=write.indexes,
+        keys=write.keys,
+        group_ids=write.group_ids,
+        custom_meta=column(write.custom_meta),
+        ttl_s=write.ttl_s,
+    )
 
 
 def selector(chosen: Chosen) -> Selector:
@@ -71,9 +74,12 @@ def selector(chosen: Chosen) -> Selector:
 def selected(chosen: Chosen) -> dict[str, Any]:
     """The selector's member, and `where`."""
     return members(
-        global_indexes=chosen.indexes, keys=chosen.keys, group_ids=chosen.groups, key_prefix=chosen.prefix,
+        global_indexes=chosen.indexes,
+        keys=chosen.keys,
+        group_ids=chosen.groups,
+        key_prefix=chosen.prefix,
         where=chosen.where,
-    )  # fmt: skip
+    )
 
 
 def conditions(where: list[Condition] | None) -> Where | None:

@@ -12,11 +12,17 @@ from tests.model.samplers import Condition, Picker
 
 def claim_body(wanted: ClaimRequest, picker: Picker, where: list[Condition] | None) -> dict[str, Any]:
     return members(
-        fields=list(wanted.fields), batch_size=wanted.batch_size, min_batch_size=wanted.min_batch_size,
+        fields=list(wanted.fields),
+        batch_size=wanted.batch_size,
+        min_batch_size=wanted.min_batch_size,
         wait_s=wanted.wait_s,
-        sampler={"name": picker.name, **picker.arguments}, expand=True, where=where,
-        ack=None if wanted.lease_s is None else "explicit", lease_s=wanted.lease_s, worker=wanted.worker,
-    )  # fmt: skip
+        sampler={"name": picker.name, **picker.arguments},
+        expand=True,
+        where=where,
+        ack=None if wanted.lease_s is None else "explicit",
+        lease_s=wanted.lease_s,
+        worker=wanted.worker,
+    )
 
 
 def claim(name: str, wanted: ClaimRequest, picker: Picker, where: list[Condition] | None) -> Call:
