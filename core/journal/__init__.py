@@ -1,4 +1,6 @@
-"""Journals by URL scheme. The rest of core sees the contract and the errors; only this file knows the kinds."""
+"""Opens a journal by its URL, `file:…` or `memory:`. Only this file names the implementations; the rest of core uses
+the contract and the errors.
+"""
 
 import re
 from collections.abc import Callable
@@ -45,7 +47,7 @@ def _file(rest: str, base: Path, floor_bytes: int, log: Log) -> Journal:
 
 
 def _folder(rest: str) -> str:
-    """By RFC 8089, and beyond it relative, or below a home."""
+    """The folder that a `file:` URL names: as in RFC 8089, or a relative path, or one below a home (`~`)."""
     if re.search(r"[?#\x00-\x1f]|%(?![0-9A-Fa-f]{2})", rest):
         raise ValueError("a query, a fragment or a bad escape; write ?, # and % as %3F, %23 and %25")
     absolute = _ABSOLUTE.fullmatch(rest)
@@ -61,8 +63,8 @@ SCHEMES: Final[dict[str, Callable[[str, Path, int, Log], Journal]]] = {"file": _
 
 
 def journal_from_url(url: str, base: Path, log: Log = warn, floor_bytes: int = FLOOR_BYTES) -> Journal:
-    """The journal at `url`, not yet opened; a relative folder is taken from `base`, and there is room in it while its
-    disk has `floor_bytes` left. Raises `ValueError`.
+    """The journal at `url`, not opened yet. A relative folder is below `base`. The journal has room while its disk has
+    `floor_bytes` free. Raises `ValueError`.
     """
     scheme, colon, rest = url.partition(":")
     try:

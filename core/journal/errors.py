@@ -1,4 +1,4 @@
-"""What a journal may raise. A refused append is no error: it is an outcome (contract.py)."""
+"""The exceptions of journals. A refused append is an outcome (contract.py) and no exception."""
 
 # JournalError
 # ├── JournalDamaged      the bytes on disk are not a history that can be trusted

@@ -1,7 +1,6 @@
 """The journal in a folder: one write and one fdatasync for each append, segments that never change once closed.
-Laws: nothing is acknowledged before it is on disk; what failed once is never tried again; no file but the newest
-segment is ever written twice. Formats are segment.py's, trust is recovery.py's.
-One writer's whole life, hence the length.
+Rules: nothing is acknowledged before it is on disk; a failed write or sync is never repeated; only the newest segment
+is written to more than once. segment.py has the formats, recovery.py the checks at a start.
 """
 
 import logging
@@ -40,8 +39,8 @@ def warn(message: str) -> None:
 
 
 class FileJournal:
-    """`segment_bytes`: where a segment ends, unless one entry is longer. `floor_bytes`: what must be left on the disk
-    for there to be room. `log` hears of a torn last write being cut.
+    """A segment ends at `segment_bytes`, unless one entry is longer. The journal has room while its disk has
+    `floor_bytes` free. `log` gets a line when a torn last write is cut.
     """
 
     durability: Durability = "wal"
@@ -72,7 +71,7 @@ class FileJournal:
     def open(self) -> int:
         with self._folder.guarded(), ExitStack() as owned:
             self._folder.make()
-            self._folder.segments()  # a folder that is not a journal's gets no lock file from us
+            self._folder.segments()  # refuses a folder with foreign files before a lock file is made in it
             lock_fd = self._folder.lock(owned)
             self._folder.sweep()
             found = recover(self._folder) or self._begin()
@@ -86,7 +85,7 @@ class FileJournal:
         return self._term
 
     def look(self) -> str | None:
-        """Open for reading alone; nothing in the folder is changed. Says what the next `open` will cut, if anything.
+        """Open for reading only; changes nothing in the folder. Returns what the next `open` will cut, if anything.
 
         Raises as `open` does, and for a damaged snapshot.
         """
@@ -134,7 +133,7 @@ class FileJournal:
             return Appended(Outcome.GAP, self._last)
         entry = Entry(EntryId(self._term, self._last.seq + 1), self._last, payload)
         record = encode_entry(entry)
-        # In trouble until proven well: whatever way out of here is taken, nothing is appended after half a record.
+        # Cleared only after the write: however the write fails, nothing is appended after half a record.
         self._trouble = f"the journal in {self._folder.path} is broken: an append did not end; start again"
         with self._folder.guarded():
             self._write(record)
@@ -144,10 +143,10 @@ class FileJournal:
         return Appended(Outcome.OK, entry.id)
 
     def trim(self, floor: EntryId) -> None:
-        """Drops whole segments. The head goes first: from then on what is older is a leftover, there or not."""
+        """Drops whole segments. The head is written first; segments older than it names are leftovers from then on."""
         if self._trouble:
             raise JournalUnavailable(self._trouble)
-        if self._overtaken():  # the head and the segments are another's now
+        if self._overtaken():  # another writer may own the head and the segments now
             raise JournalUnavailable(f"the journal in {self._folder.path} is fenced: another writer may own it")
         kept = self._segments[max(0, bisect_right(self._segments, floor.seq + 1) - 1) :]
         if kept == self._segments:
@@ -176,8 +175,8 @@ class FileJournal:
             return snapshots.newest(self._folder, self._journal)
 
     def save(self, last: EntryId, image: bytes) -> None:
-        """Add a snapshot of the state after entry `last`, from whichever process. Raises JournalUnavailable where it
-        would take the room that appends need.
+        """Add a snapshot of the state after entry `last`; any process may. Raises JournalUnavailable where it would
+        take the space that appends need.
         """
         with self._folder.guarded():
             if self._folder.free() < len(image) + self._floor_bytes:
@@ -202,7 +201,7 @@ class FileJournal:
         self._owned.close()
 
     def _overtaken(self) -> bool:
-        """Whoever removed the lock file, or the folder with it, may have started a second writer."""
+        """Whether the lock file was removed, with or without its folder: a second writer may have started since."""
         with self._folder.guarded():
             return os.fstat(self._lock_fd).st_nlink == 0
 
@@ -225,19 +224,19 @@ class FileJournal:
         self._end = SEGMENT_HEADER_BYTES
 
     def _begin(self) -> Found:
-        """Begin a journal where there was none: its first segment, and after it (by `_settle`) the head."""
+        """Create a journal: its first segment. `_settle` writes the head afterwards."""
         journal = int.from_bytes(os.urandom(8))
         self._folder.put(self._folder.segment(1), encode_segment_header(journal, BEFORE_FIRST))
         return fresh(journal)
 
     def _settle(self, found: Found, owned: ExitStack) -> int:
-        """Make what was found safe, hand out the term, then cut. In this order each step may be the last one before a
-        crash: the head never names an entry that may still be lost, and the remains of a torn write stay to be seen
-        until the head no longer counts on them.
+        """Sync the last entry, write the new term into the head, then cut a torn write. A crash may follow any step: in
+        this order the head never names an entry that may still be lost, and the remains of a torn write stay in the
+        file until the head no longer names their entry.
         """
         fd = os.open(self._folder.segment(found.segments[-1]), os.O_RDWR)
         owned.callback(os.close, fd)
-        # Written but perhaps never synced, and after a failed sync clean in the page cache but not on disk.
+        # The last entry may never have been synced; after a failed sync it is in the page cache but not on disk.
         self._disk.write_all(fd, os.pread(fd, found.end - found.last_start, found.last_start), found.last_start)
         self._disk.fdatasync(fd)
         self._put_head(found.journal, found.term + 1, list(found.segments), found.last)
@@ -253,7 +252,7 @@ class FileJournal:
         self._folder.put(self._folder.path / HEAD_NAME, encode_head(head))
 
     def _entries(self, first: int, after: int, until: int) -> Iterator[Entry]:
-        """The entries of one segment with `after` < seq <= `until`; what is beyond may be half a record."""
+        """The entries of one segment with `after` < seq <= `until`; bytes beyond them may be half a record."""
         path = self._folder.segment(first)
         with self._folder.guarded():
             data = path.read_bytes()

@@ -1,5 +1,5 @@
-"""A journal's folder: which names belong there, who owns it, and the few ways its files are read and made.
-Every byte that must be safe goes through a `Disk`; what the bytes mean is segment.py's.
+"""A journal's folder: the file names in it, the lock of its owner, and how its files are made, replaced and deleted.
+Every write that must be durable goes through a `Disk`. The formats are in segment.py.
 """
 
 import errno
@@ -28,7 +28,7 @@ def _free(fd: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """The calls that make bytes safe: tests put failing, short and forgetful ones in their place."""
+    """The system calls of durable writes. Tests replace them by calls that fail, write less or forget."""
 
     write: Callable[[int, bytes, int], int] = os.pwrite
     fdatasync: Callable[[int], None] = os.fdatasync
@@ -36,7 +36,7 @@ class Disk:
     free: Callable[[int], int] = _free
 
     def write_all(self, fd: int, data: bytes, offset: int) -> None:
-        """A write may take less than it is given: go on until all is taken, in one call as a rule."""
+        """Write all of `data`. A write may take only a part, so it is repeated until all is written."""
         done = self.write(fd, data, offset)
         while done < len(data):
             more = self.write(fd, data[done:], offset + done)
@@ -50,6 +50,8 @@ REAL_DISK: Final = Disk()
 
 @dataclass(frozen=True, slots=True)
 class Folder:
+    """The folder of one journal."""
+
     path: Path
     disk: Disk
 
@@ -58,7 +60,7 @@ class Folder:
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """An error of the operating system leaves as `JournalUnavailable`."""
+        """Turns an OSError of its body into `JournalUnavailable`."""
         try:
             yield
         except OSError as error:
@@ -75,7 +77,7 @@ class Folder:
             self._sync(path.parent)
 
     def segments(self) -> list[int]:
-        """The first seq of each segment, rising. Refuses a folder with any file that is not a journal's."""
+        """The first seq of each segment, ascending. Raises JournalDamaged for a file that no journal writes."""
         names = sorted(path.name for path in self.path.iterdir())
         for name in names:
             if not _KNOWN.fullmatch(name):
@@ -86,24 +88,24 @@ class Folder:
         return self.path / f"{seq:020d}.snapshot"
 
     def snapshots(self) -> list[int]:
-        """The last seq that each snapshot knows of, rising."""
+        """The last seq that each snapshot includes, ascending."""
         return sorted(int(path.name[:20]) for path in self.path.glob("*.snapshot"))
 
     def lock(self, owned: ExitStack) -> int:
-        """Own the folder until `owned` is closed. Gives the descriptor of the lock file."""
+        """Own the folder until `owned` is closed. Returns the descriptor of the lock file."""
         fd = self._flock(os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX, owned)
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
         return fd
 
     def hold(self, owned: ExitStack) -> None:
-        """Keep others from owning the folder until `owned` is closed, without a trace."""
+        """Keep other processes from owning the folder until `owned` is closed; changes no file."""
         if (self.path / LOCK_NAME).exists():
             self._flock(os.O_RDONLY, fcntl.LOCK_SH, owned)
 
     def take_turn(self, owned: ExitStack) -> None:
         """Wait until no other process of this machine makes snapshots here, and keep others waiting until `owned` is
-        closed. The lock is on the folder itself: a file for it would be one that older versions do not know.
+        closed. The lock is on the folder itself, since older versions refuse a folder with a file unknown to them.
         """
         with self.guarded():
             fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
@@ -122,26 +124,26 @@ class Folder:
         return fd
 
     def sweep(self) -> None:
-        """Files that were being written aside at a crash were never part of the journal."""
+        """Delete unfinished files that a crash left; they were never part of the journal."""
         for path in self.path.glob("*.new"):
-            path.unlink(missing_ok=True)  # the maker that a killed server left may just have finished it
+            path.unlink(missing_ok=True)  # a maker of snapshots that outlived its server may just have renamed it
 
     def drop(self, paths: Sequence[Path]) -> None:
-        """Files that nothing counts on any more."""
+        """Delete files that are not needed any more."""
         for path in paths:
             path.unlink()
         if paths:
             self._sync(self.path)
 
     def put(self, path: Path, data: bytes) -> None:
-        """Make or replace a file so that at any moment the whole old or the whole new one is on disk."""
+        """Make or replace a file: at any moment the whole old or the whole new one is on disk."""
         aside = path.with_name(f"{path.name}.new")
         with self.making(aside, path):
             self.write(aside, data)
 
     @contextmanager
     def making(self, aside: Path, path: Path) -> Iterator[None]:
-        """What was written aside in the meantime takes its name, for good; if that failed, it takes no room either."""
+        """The body writes `aside`, which is then renamed to `path` durably; if the body fails, `aside` is deleted."""
         try:
             yield
         except BaseException:
@@ -151,7 +153,7 @@ class Folder:
         self._sync(self.path)
 
     def write(self, path: Path, data: bytes) -> None:
-        """A file and what is in it, on disk; its name is not yet."""
+        """Write and sync a file. Its name in the folder is not synced yet."""
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _MODE)
         try:
             self.disk.write_all(fd, data, 0)

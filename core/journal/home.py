@@ -1,10 +1,10 @@
-"""Paths as a person writes them: `~` is the home of who runs this, `~name` that user's."""
+"""Expands `~` (the home of the user who runs this) and `~name` (the home of that user) in a path."""
 
 from pathlib import Path
 
 
 def at_home(path: str) -> str:
-    """The path with its `~` replaced. Raises ValueError for a user that there is not."""
+    """The path with its `~` replaced. Raises ValueError for an unknown user."""
     user, slash, rest = path.partition("/")
     if not user.startswith("~"):
         return path

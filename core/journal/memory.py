@@ -1,5 +1,5 @@
-"""A journal that outlives nothing: entries pass through it and, unless asked to, it keeps none.
-It holds to the whole contract except that its history ends with the object.
+"""A journal in memory. It keeps no entry unless asked to.
+It fulfils the whole contract, except that its history ends with the process.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from .errors import EntryUnknown, JournalLocked, JournalUnavailable
 
 
 class MemoryJournal:
-    """`retain=False` keeps the last id alone, so that a server may run for weeks; `retain=True` keeps every entry."""
+    """`retain=False` keeps only the last id, so that a server may run for weeks; `retain=True` keeps every entry."""
 
     durability: Durability = "memory"
 
@@ -35,7 +35,7 @@ class MemoryJournal:
             if start != until:
                 raise EntryUnknown(f"the memory journal does not hold what comes after entry {start}")
             return
-        # An entry's seq is its place in the list plus one, and plus those that were trimmed.
+        # The entry after `start` is at position start.seq of all entries, and `_trimmed` of them were dropped.
         first = start.seq - self._trimmed
         if self._entries[first].previous != start:
             raise EntryUnknown(f"the memory journal has no entry {start}")

@@ -1,5 +1,5 @@
-"""Reading a journal's folder back: is this one whole history, where does it end, and is there a torn last write?
-It only looks; file.py acts on what is found. Whatever cannot be trusted is refused, with file, offset and what to do.
+"""Checks a journal's folder at a start: is it one whole history, where does it end, is its last write torn?
+Changes nothing; file.py acts on the result. Damage is refused with file, offset and what to do.
 """
 
 from dataclasses import dataclass
@@ -38,12 +38,12 @@ class Found:
 
 
 def fresh(journal: int) -> Found:
-    """Of a journal that is just begun."""
+    """The result for a journal that was just created."""
     return Found(journal, 0, (1,), BEFORE_FIRST, SEGMENT_HEADER_BYTES, SEGMENT_HEADER_BYTES, None, BEFORE_FIRST)
 
 
 def recover(folder: Folder) -> Found | None:
-    """None: no journal was ever opened here. Raises `JournalDamaged`, or `OSError`."""
+    """The history in the folder; None where no journal was ever opened. Raises `JournalDamaged`, or `OSError`."""
     segments = folder.segments()
     head_path = folder.path / HEAD_NAME
     if not head_path.exists():
@@ -52,7 +52,7 @@ def recover(folder: Folder) -> Found | None:
     head = read_head(folder)
     _check_listing(folder, head, segments)
     found = _follow(folder, head, [first for first in segments if first >= head.oldest])
-    # One entry at most may be gone since it was known to be safe, and only if its remains are there to be seen.
+    # At most one entry that the head names may be missing, and only where the remains of its torn write are there.
     if head.last.seq - found.last.seq > (1 if found.torn else 0):
         what = f"the history ends after entry {found.last}, but entry {head.last} was on disk"
         raise JournalDamaged(folder.segment(found.segments[-1]), found.end, what, RESTORE)
@@ -60,7 +60,7 @@ def recover(folder: Folder) -> Found | None:
 
 
 def read_head(folder: Folder) -> Head:
-    """Raises JournalDamaged, OSError."""
+    """The folder's head file. Raises JournalDamaged, OSError."""
     path = folder.path / HEAD_NAME
     try:
         return decode_head(path.read_bytes())
@@ -85,8 +85,8 @@ def _is_empty(data: bytes) -> bool:
 
 
 def _check_listing(folder: Folder, head: Head, segments: list[int]) -> None:
-    """A segment newer than the head knows is a rotation that was interrupted; the chain of ids vouches for it. One
-    that is older is what a trim left, interrupted.
+    """A segment newer than the head names is of an interrupted rotation; the chain of ids proves that it belongs here.
+    An older one is of an interrupted trim.
     """
     for needed in (head.oldest, head.newest):
         if needed not in segments:
@@ -121,7 +121,7 @@ class _Walked:
 
 
 def _walk(path: Path, journal: int, first: int, before: EntryId | None) -> _Walked:
-    """Through one segment to its end or its first damage; only one segment's bytes are held at a time."""
+    """Reads one segment to its end or its first damage; only one segment is in memory at a time."""
     data = path.read_bytes()
     try:
         last = _start(data, journal, first, before)

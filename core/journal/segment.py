@@ -5,10 +5,9 @@
     snapshot kind 8s | version u32 | journal u64 | last term u64, seq u64 | length u64 | image crc u64 | crc u32 | image
     head     kind 8s | version u32 | journal u64 | term u64 | oldest u64 | newest u64 | last term u64, seq u64 | crc u32
 
-`journal` is a number drawn when the journal was begun: ids are the same in any two of them, so that nothing else tells
-a file of another one.
-Each `crc` is CRC-32 (zlib) of all before it in its own record, so that an entry's length can be trusted on its own:
-that is what tells a write which did not finish (the file ends inside the entry) from damage (more follows).
+`journal` is a random number drawn when the journal was created; entry ids alone do not tell two journals apart.
+Each `crc` is CRC-32 (zlib) of all before it in its own record. So an entry's length is checked before its payload is
+read, which tells a write that did not finish (the file ends inside the entry) from damage (more follows).
 """
 
 import struct
@@ -40,7 +39,7 @@ UPGRADE: Final = "start the version that wrote it, or a newer one"
 
 
 class Damage(Exception):
-    """Bytes that are no record. `torn`: they may be one last write that did not finish."""
+    """Bytes that are not a valid record. `torn`: they may be one last write that did not finish."""
 
     def __init__(self, offset: int, what: str, advice: str = RESTORE, *, torn: bool = False) -> None:
         super().__init__(what)
@@ -49,8 +48,8 @@ class Damage(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What must be there: the highest term given out, the oldest and newest segment by first seq, and an entry that
-    was safely on disk when this was written. Without it a lost newest segment would look like a shorter history."""
+    """What the folder must hold: the highest term given out, the oldest and newest segment by first seq, and an entry
+    that was on disk when this was written. Without it a lost newest segment would look like a shorter history."""
 
     journal: int
     term: int
@@ -74,7 +73,7 @@ def encode_snapshot_header(journal: int, last: EntryId, image: bytes) -> bytes:
 
 
 def decode_snapshot(data: bytes, journal: int | None) -> tuple[EntryId, bytes]:
-    """The last entry that the image knows of, and the image; of this journal, or of any. Raises `Damage`."""
+    """(last entry that the image includes, image) of a snapshot of `journal`; None: of any. Raises `Damage`."""
     try:
         of, term, seq, length, crc = _unseal(SNAPSHOT, 5, data[:SNAPSHOT_HEADER_BYTES])
     except Damage as damage:
@@ -93,7 +92,7 @@ def encode_segment_header(journal: int, previous: EntryId) -> bytes:
 
 
 def decode_segment_header(data: bytes, journal: int | None) -> EntryId:
-    """The id before the segment's first entry; of this journal, or of any. Raises `Damage`."""
+    """The id before the first entry of a segment of `journal`; None: of any. Raises `Damage`."""
     of, term, seq = _unseal(SEGMENT, 3, data[:SEGMENT_HEADER_BYTES])
     if journal is not None and of != journal:
         raise Damage(0, "this is a segment of another journal")
@@ -112,7 +111,7 @@ def encode_entry(entry: Entry) -> bytes:
 def scan(data: bytes, previous: EntryId) -> Iterator[tuple[int, int, int, int]]:
     """Each entry of a segment as (term, seq, start of payload, end of payload), checked and chained to `previous`.
 
-    Plain numbers, since a start looks at every entry ever kept. Raises `Damage` at the first one that is not sound.
+    Plain numbers, since a start reads every entry that is stored. Raises `Damage` at the first one that is damaged.
     """
     view, size, unpack = memoryview(data), len(data), _ENTRY.unpack_from
     offset, last_term, last_seq = SEGMENT_HEADER_BYTES, previous.term, previous.seq
@@ -139,7 +138,7 @@ def _diagnosis(data: bytes, offset: int) -> Damage:
         _, length, term, seq, *_ = _ENTRY.unpack(header)
         wrong = "cut short" if start + length > size else "not what its checksum says"
         return _tail(offset, f"entry {term}-{seq} is {wrong}", torn=start + length >= size)
-    # The length is not known, so any sign of another entry further on means that more than one is hurt.
+    # The length is unknown, so the mark of another entry further on shows that this is not an unfinished last write.
     return _tail(offset, "the header of an entry is damaged", torn=data.find(MARK, offset + 1) < 0)
 
 

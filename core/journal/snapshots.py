@@ -1,5 +1,5 @@
-"""Snapshots in a journal's folder: the state as it was after an entry, so that what came before it may go.
-A snapshot is a file of its own, written aside, read back, and only then given its name; it never changes.
+"""Snapshots in a journal's folder: the state after an entry, so that the entries up to it can be dropped.
+A snapshot is one file. It is written under another name, read back, and only then renamed; it never changes.
 """
 
 import os
@@ -16,13 +16,13 @@ LEAVE_OUT: Final = "move this file away: the newest snapshot and the journal hol
 
 
 def newest(folder: Folder, journal: int) -> tuple[EntryId, bytes] | None:
-    """The last entry that the newest snapshot knows of, and its image. Raises JournalDamaged."""
+    """(last entry that the newest snapshot includes, its image); None without snapshots. Raises JournalDamaged."""
     names = folder.snapshots()
     return _read(folder.snapshot(names[-1]), journal, names[-1]) if names else None
 
 
 def check(folder: Folder, journal: int) -> None:
-    """Look at every snapshot: those before the newest are what a start falls back on. Raises JournalDamaged."""
+    """Check every snapshot: an operator can fall back on those before the newest. Raises JournalDamaged."""
     newest_first = folder.snapshots()[::-1]
     for seq in newest_first:
         _read(folder.snapshot(seq), journal, seq, STEP_BACK if seq == newest_first[0] else LEAVE_OUT)
@@ -34,15 +34,15 @@ def _read(path: Path, journal: int, seq: int, advice: str = STEP_BACK) -> tuple[
         if last.seq != seq:
             raise Damage(0, f"the file is named for entry {seq}, but its header says {last.seq}")
     except Damage as damage:
-        told = advice if damage.advice == STEP_BACK else damage.advice
-        raise JournalDamaged(path, damage.offset, damage.what, told) from None
+        action = advice if damage.advice == STEP_BACK else damage.advice
+        raise JournalDamaged(path, damage.offset, damage.what, action) from None
     return last, image
 
 
 def save(folder: Folder, journal: int, last: EntryId, image: bytes) -> None:
     """Add the snapshot of the state after entry `last`. Raises JournalDamaged where the disk kept something else."""
     path = folder.snapshot(last.seq)
-    # Of this process alone: the maker that a killed server left may be writing the same one.
+    # The name holds the process id: a maker of snapshots that outlived its server may be writing the same one.
     aside = path.with_name(f"{path.name}.{os.getpid()}.new")
     with folder.making(aside, path):
         folder.write(aside, encode_snapshot_header(journal, last, image) + image)
@@ -51,7 +51,7 @@ def save(folder: Folder, journal: int, last: EntryId, image: bytes) -> None:
 
 
 def floor(folder: Folder) -> tuple[int, list[Path]]:
-    """Up to which seq entries may go, now that KEPT snapshots hold what they said; and snapshots that may go too."""
+    """(seq up to which entries can be dropped, since KEPT snapshots include them; older snapshots to delete)."""
     names = folder.snapshots()
     if len(names) < KEPT:
         return 0, []

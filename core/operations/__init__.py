@@ -1,1 +1,4 @@
-"""One function per operation of the contract, named by its verb; the engine comes first. Refused: nothing changed."""
+"""One function per operation of the contract, named by its verb; the engine is its first argument.
+
+An operation that raises Refused has changed nothing.
+"""

@@ -1,6 +1,6 @@
-"""Following the keys of a partition: pages of what changed after a revision, and waiting for them.
+"""Lists the key changes of a partition after a revision, page by page, and waits for the next ones.
 
-Reads only. What is told, and in which order, is in core.reading.key_changes.
+Reads only. Which changes are listed, and in which order, is in core.reading.key_changes.
 """
 
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ PLAIN, FILTERED = 1024, 8192
 
 @dataclass(frozen=True, slots=True)
 class ChangesRequest:
-    """What is followed: keys that start with `prefix` and whose custom meta fulfils `where`, changes after `since`."""
+    """Changes after `since` of keys that start with `prefix` and whose custom meta fulfils `where`."""
 
     since: int
     prefix: str = ""
@@ -34,13 +34,13 @@ class ChangesRequest:
 
     @property
     def most(self) -> int:
-        """How many items are looked at for a page, or a part of it."""
+        """How many items are examined at a time; a page may need several such steps."""
         return self.limit + (FILTERED if self.where or self.prefix else PLAIN)
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A page in revision order. `revision` is the last one of which all is told; `removed` are JSON strings."""
+    """A page in revision order. All changes up to `revision` are listed; `removed` are JSON strings."""
 
     partition_id: str
     revision: int
@@ -49,43 +49,43 @@ class Changes:
     next_cursor: str | None
 
     @property
-    def tells(self) -> bool:
-        """There is something on this page."""
+    def has_items(self) -> bool:
+        """Whether the page lists anything."""
         return bool(self.lines or self.removed)
 
 
-def list_changes(engine: Engine, partition_id: str, asked: ChangesRequest) -> Changes:
-    """What changed after `asked.since`. Raises PartitionNotFound, PartitionCleared, Compacted.
+def list_changes(engine: Engine, partition_id: str, request: ChangesRequest) -> Changes:
+    """What changed after `request.since`. Raises PartitionNotFound, PartitionCleared, Compacted.
 
-    A page that tells nothing and yet has a cursor has looked at MAX_SEEN items.
+    An empty page with a cursor: MAX_SEEN items were examined, and none is listed.
     """
     partition = engine.get(partition_id)
-    if not partition.key_history.can_tell(asked.since, asked.where is not None):
+    if not partition.key_history.can_tell(request.since, request.where is not None):
         raise Compacted(
-            f"what left partition {partition_id!r} after revision {asked.since} is not known any more: list all keys "
+            f"what left partition {partition_id!r} after revision {request.since} is not known any more: list all keys "
             "anew (since_revision=0), and go on from there"
         )
-    place: Place | None = _place_of(asked.cursor) or (asked.since, MAX_INDEX)
+    place: Place | None = _place_of(request.cursor) or (request.since, MAX_INDEX)
     seen = 0
     while True:
         assert place is not None  # noqa: S101  (for the type checker: a page with a cursor has a place)
-        items = lately_after(partition, place, asked.most)
-        page = _page(partition, asked, items, place)
+        items = lately_after(partition, place, request.most)
+        page = _page(partition, request, items, place)
         seen += len(items)
-        if page.tells or page.next_cursor is None or seen > MAX_SEEN:
+        if page.has_items or page.next_cursor is None or seen > MAX_SEEN:
             return page
         place = _place_of(page.next_cursor)
 
 
-def _page(partition: Partition, asked: ChangesRequest, items: Items, place: Place) -> Changes:
-    fate = fates(partition, items, asked.prefix, asked.where)
-    told = np.flatnonzero(fate)
-    if not len(told) and len(items) <= items.most:
+def _page(partition: Partition, request: ChangesRequest, items: Items, place: Place) -> Changes:
+    fate = fates(partition, items, request.prefix, request.where)
+    shown = np.flatnonzero(fate)
+    if not len(shown) and len(items) <= items.most:
         return Changes(partition.partition_id, partition.revision, [], [], None)
-    end = items.end_before(min(int(told[asked.limit]) if len(told) > asked.limit else items.most, len(items)))
-    told = told[told < end]
-    lines = _lines(items, told[fate[told] == LISTED])
-    removed = list(dict.fromkeys(items.key[told[fate[told] == REMOVED]].tolist()))
+    end = items.end_before(min(int(shown[request.limit]) if len(shown) > request.limit else items.most, len(items)))
+    shown = shown[shown < end]
+    lines = _lines(items, shown[fate[shown] == LISTED])
+    removed = list(dict.fromkeys(items.key[shown[fate[shown] == REMOVED]].tolist()))
     if end == len(items):
         return Changes(partition.partition_id, partition.revision, lines, removed, None)
     whole = _last_whole(place[0], items.revision[:end], int(items.revision[end]))
@@ -97,9 +97,9 @@ def _lines(items: Items, at: Ints) -> list[KeyLine]:
     return [KeyLine(*line) for line in zip(*(column[at].tolist() for column in columns), strict=True)]
 
 
-def _last_whole(place: int, told: Ints, following: int) -> int:
-    """The last revision of which nothing follows."""
-    before = told[told < following]
+def _last_whole(place: int, shown: Ints, following: int) -> int:
+    """The last revision whose changes are all on this page or before it."""
+    before = shown[shown < following]
     return int(before[-1]) if len(before) else place if place < following else following - 1
 
 
@@ -111,18 +111,20 @@ def _place_of(cursor: str | None) -> Place | None:
     return revision, index
 
 
-def await_changes(engine: Engine, partition_id: str, asked: ChangesRequest, wait_s: float) -> Changes | Parked[Changes]:
-    """As `list_changes`; while there is nothing to tell, up to `wait_s` seconds later."""
-    return _changes_until(engine, partition_id, asked, engine.clock() + wait_s)
+def await_changes(
+    engine: Engine, partition_id: str, request: ChangesRequest, wait_s: float
+) -> Changes | Parked[Changes]:
+    """As `list_changes`; waits up to `wait_s` seconds for a change to list."""
+    return _changes_until(engine, partition_id, request, engine.clock() + wait_s)
 
 
 def _changes_until(
-    engine: Engine, partition_id: str, asked: ChangesRequest, deadline: float
+    engine: Engine, partition_id: str, request: ChangesRequest, deadline: float
 ) -> Changes | Parked[Changes]:
-    found = list_changes(engine, partition_id, asked)
-    if found.tells or found.next_cursor is not None:
+    found = list_changes(engine, partition_id, request)
+    if found.has_items or found.next_cursor is not None:
         return found
-    later = replace(asked, since=max(asked.since, found.revision), cursor=None)  # up to here there was nothing to tell
+    later = replace(request, since=max(request.since, found.revision), cursor=None)  # nothing to list up to here
 
     def is_ripe() -> bool:
         partition = engine.partitions.get(partition_id)

@@ -1,7 +1,7 @@
-"""Checkpoints: the state to go back to, and going back.
+"""Checkpoints: saves the state as an image, and restores one.
 
-What is restored is partitions with all they hold, tasks, closed claims, clears and kept replies. Leases are released.
-Indexes, revision and epoch go on (core/apply/restore.py).
+A restore brings back partitions with all they hold, tasks, closed claims, clears and kept replies, and releases leases.
+Index, revision and epoch counters only ever rise (core/apply/restore.py).
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from . import due
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """An image that was looked through: it is whole. What of its state a restore needs to know before."""
+    """An image that was checked, and what a restore needs to know of it beforehand."""
 
     image: bytes
     history: str
@@ -34,8 +34,8 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Went:
-    """A restore. `revived`: indexes of rows that were cleared, clearing or revoked since, ascending; their bytes may be
-    gone. `burnt`: indexes given out since, both ends inclusive.
+    """The result of a restore. `revived`: indexes of rows that were cleared, clearing or revoked since the image,
+    ascending; their bytes may be deleted. `burnt`: indexes given out since, both ends inclusive.
     """
 
     epoch: int
@@ -44,18 +44,18 @@ class Went:
 
 
 def begin_history(engine: Engine) -> None:
-    """Checkpoints from now on are known as this history's."""
+    """Give the history a name, by which its checkpoints are recognised."""
     if not engine.history:
         engine.commit(Begun("", engine.token()))
 
 
 def image_of(engine: Engine) -> tuple[int, bytes]:
-    """(revision, image) as of now; holds the thread while it is written."""
+    """(revision, image) of the present state; blocks the thread while it is written."""
     return engine.revision, image(engine)
 
 
 def looked_through(scratch: Engine, data: bytes) -> Saved:
-    """`scratch`, a new engine that is for nothing else, takes the image. Raises CheckpointCorrupt."""
+    """Check an image by reading it into `scratch`, a new engine for this alone. Raises CheckpointCorrupt."""
     try:
         read_image(scratch, data)
     except (ValueError, LookupError, TypeError, AttributeError, msgspec.MsgspecError) as error:
@@ -64,7 +64,7 @@ def looked_through(scratch: Engine, data: bytes) -> Saved:
 
 
 def restore(engine: Engine, saved: Saved, unproduced: bool) -> Went:
-    """Go back. `unproduced`: what the revived rows had is not ready, so that it is produced again."""
+    """Replace the state by the image. `unproduced`: revoke the fields of revived rows, to be produced again."""
     jump = jump_to(engine.history, saved.history)
     before = engine.partitions
     engine.commit(Restored("", saved.image, releases=True), revision=max(engine.revision + 1, saved.revision + jump))
@@ -79,7 +79,7 @@ def restore(engine: Engine, saved: Saved, unproduced: bool) -> Went:
 
 
 def _revived(before: Mapping[str, Partition], now: Partition, since: int) -> Ints:
-    """Of the rows that are live now: those that were not just before, or that lost a cell since the image."""
+    """Indexes of rows that are live now and were not just before, or that lost a cell since the image."""
     indexes = now.rows.global_index[now.rows.after(-1, now.rows.n)]
     was = before.get(now.partition_id)
     if was is None:

@@ -1,4 +1,4 @@
-"""Clears in two steps: plan (the rows are hidden, and told with where their bytes lie), then commit or abort."""
+"""Clears in two steps: plan (hides the rows, and lists where their bytes lie), then commit or abort."""
 
 from dataclasses import dataclass
 from itertools import islice
@@ -23,7 +23,7 @@ from core.state.where import Where
 
 @dataclass(frozen=True, slots=True)
 class ClearPlan:
-    """What goes, in index order: keys as a JSON column, and per field what was written and where it lies, as JSON."""
+    """The rows of a clear in index order. JSON: a column of keys; per field what was written and where it lies."""
 
     global_indexes: Ints
     keys: bytes
@@ -32,7 +32,7 @@ class ClearPlan:
 
 @dataclass(frozen=True, slots=True)
 class SeenClear:
-    """A clear as it stands; `plan` while it is pending, `skipped`: indexes that another clear has already."""
+    """The present state of a clear. `plan`: while it is pending. `skipped`: indexes that another clear has already."""
 
     clear: Clear
     revision: int
@@ -43,7 +43,7 @@ class SeenClear:
 
 @dataclass(frozen=True, slots=True)
 class ClearRequest:
-    """Which rows to clear: a selector or `is_all`, and of those what `where` lets pass."""
+    """Which rows to clear: a selector or `is_all`, and of those only the ones that pass `where`."""
 
     selector: Selector
     is_all: bool = False
@@ -55,15 +55,15 @@ class ClearRequest:
             raise Invalid.at("body", f"give {SELECTORS}, or all: true")
 
 
-def plan_clear(engine: Engine, partition_id: str, wanted: ClearRequest, expand: bool = False) -> SeenClear:
-    """Hide the wanted rows until commit or abort. Unknown ones are skipped. PartitionNotFound, PartitionCleared."""
+def plan_clear(engine: Engine, partition_id: str, request: ClearRequest, expand: bool = False) -> SeenClear:
+    """Hide the selected rows until commit or abort. Unknown ones are skipped. PartitionNotFound, PartitionCleared."""
     partition = engine.get(partition_id)
-    rows, clearing = to_remove(partition, wanted.selector, wanted.where)
+    rows, clearing = to_remove(partition, request.selector, request.where)
     if len(rows) > MAX_ROWS:
         raise Invalid.at("body", f"means {len(rows)} samples: a clear has at most {MAX_ROWS}, name fewer")
     indexes = pack(partition.rows.global_index[rows])
     number = engine.revision + 1
-    engine.commit(ClearPlanned(partition_id, number, indexes, wanted.with_tombstones, engine.wall()))
+    engine.commit(ClearPlanned(partition_id, number, indexes, request.with_tombstones, engine.wall()))
     return _seen(engine, engine.clears.pending[number], expand, tuple(clearing.tolist()))
 
 
@@ -81,8 +81,8 @@ def _plan(partition: Partition, clear: Clear, expand: bool) -> ClearPlan:
     keys = encode.column(partition.keys_of(rows), expand)
     words = partition.grid.written(rows)
     fields = ((f, bit_column(words, f.bit)) for f in partition.fields.values())
-    told = [(f.quoted, _field(f, rows, has, expand)) for f, has in fields if has.any() or f.backend.is_recorded(rows)]
-    return ClearPlan(clear.indexes, keys, encode.members(told))
+    listed = [(f.quoted, _field(f, rows, has, expand)) for f, has in fields if has.any() or f.backend.is_recorded(rows)]
+    return ClearPlan(clear.indexes, keys, encode.members(listed))
 
 
 def _field(field: Field, rows: Ints, has: "np.ndarray[tuple[int], np.dtype[np.uint8]]", expand: bool) -> bytes:
@@ -92,7 +92,7 @@ def _field(field: Field, rows: Ints, has: "np.ndarray[tuple[int], np.dtype[np.ui
 
 
 def find(engine: Engine, name: str) -> Clear:
-    """Raises ClearNotFound."""
+    """The clear of this name. Raises ClearNotFound."""
     clear = engine.clears.find(name)
     if clear is None:
         raise ClearNotFound(f"there is no clear {name!r}, or it was closed long ago")
@@ -100,12 +100,12 @@ def find(engine: Engine, name: str) -> Clear:
 
 
 def commit_clear(engine: Engine, name: str) -> SeenClear:
-    """Its rows are gone for good; again: no change. Raises ClearNotFound, ClearClosed."""
+    """Remove its rows for good. Repeated: no change. Raises ClearNotFound, ClearClosed."""
     return _close(engine, find(engine, name), COMMITTED)
 
 
 def abort_clear(engine: Engine, name: str) -> SeenClear:
-    """Its rows are back as they now are; again: no change. Raises ClearNotFound, ClearClosed."""
+    """Make its rows live again. Repeated: no change. Raises ClearNotFound, ClearClosed."""
     return _close(engine, find(engine, name), ABORTED)
 
 
@@ -119,7 +119,7 @@ def _close(engine: Engine, clear: Clear, state: ClearState) -> SeenClear:
 
 
 def get_clear(engine: Engine, name: str, expand: bool) -> SeenClear:
-    """With its plan while it is pending. Raises ClearNotFound."""
+    """A clear, with its plan while it is pending. Raises ClearNotFound."""
     return _seen(engine, find(engine, name), expand)
 
 

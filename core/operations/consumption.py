@@ -1,4 +1,4 @@
-"""Who consumed what: the status of one task, and starting anew."""
+"""The consumption status of a task, and its reset."""
 
 from dataclasses import dataclass
 
@@ -48,7 +48,7 @@ def counts_of(partition: Partition, name: str) -> Counts:
 def read_consumption(
     engine: Engine, partition_id: str, task: str, counts_only: bool, limit: int, cursor: str | None
 ) -> Consumption:
-    """Asking registers nothing. Raises PartitionNotFound, PartitionCleared."""
+    """The status of a task, which need not exist yet. Raises PartitionNotFound, PartitionCleared."""
     partition = engine.get(partition_id)
     counts = counts_of(partition, task)
     if counts_only:

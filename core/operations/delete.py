@@ -1,4 +1,4 @@
-"""Removing samples at once; the two-step clears, which wait for the bytes to go first, are another operation."""
+"""Removes samples at once. Clears, which wait until the bytes are deleted, are in core/operations/clears.py."""
 
 from core.arrays import pack
 from core.engine import Engine
@@ -11,9 +11,9 @@ from core.state.where import Where
 def delete(
     engine: Engine, partition_id: str, selector: Selector, where: Where | None = None
 ) -> tuple[int, int, list[int]]:
-    """(rows removed, partition revision, indexes left alone because they are clearing), of rows that pass `where`.
+    """Remove the selected rows that pass `where`. Unknown rows are skipped, also those of an absent partition.
 
-    Unknown ones are skipped; an absent partition has none. Raises PartitionCleared.
+    Returns (rows removed, partition revision, indexes skipped because they are clearing). Raises PartitionCleared.
     """
     if selector.is_absent:
         raise Invalid.at("body", f"give {SELECTORS}: what to delete must be named")

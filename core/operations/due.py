@@ -1,4 +1,4 @@
-"""What ends by itself once its time is up: leases, and rows inserted for a time. The one place that knows them all."""
+"""Ends what has a deadline: leases, and rows inserted with a time limit. All such things are listed here."""
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from . import leases
 
 
 def next_due(engine: Engine) -> float | None:
-    """When something ends, if nothing comes between; the engine clock's seconds."""
+    """The nearest deadline, in the engine clock's seconds; None without one."""
     times = (engine.leases.due(), engine.ttl_deadlines.next())
     return min((time for time in times if time is not None), default=None)
 
 
 def expire(engine: Engine, now: float) -> None:
-    """End what is due: each lease as a change of its own, of each partition all rows at once."""
+    """End what is due: one change for each lease, and one for all rows of a partition."""
     leases.expire(engine, now)
     due: dict[str, list[int]] = {}
     while (batch := engine.ttl_deadlines.take(now)) is not None:
@@ -32,12 +32,12 @@ def _expire_rows(engine: Engine, partition: Partition, numbers: list[int], now: 
         engine.commit(Expired(partition.partition_id, pack(partition.rows.global_index[rows])))
     for number in numbers:
         batch = partition.ttls.batches.get(number)
-        if batch is not None:  # its other rows are clearing: should they come back, they have their time anew
+        if batch is not None:  # its other rows are clearing: if they come back, their time limit starts again
             engine.ttl_deadlines.put((partition.partition_id, number), now + batch.length_s)
 
 
 def begin_anew(engine: Engine) -> None:
-    """After a restart: all that is alive has its full length again, counted from the end of the replay."""
+    """After a replay or a restore: start every lease and time limit again, with its full length."""
     now = engine.clock()
     for lease in engine.leases.open.values():
         engine.leases.extend(lease, lease.length_s, now)

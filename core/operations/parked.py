@@ -1,4 +1,4 @@
-"""`Parked`: what an operation gives back when its caller must wait."""
+"""`Parked`: what an operation returns when its caller must wait."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ R = TypeVar("R", covariant=True)
 class Parked(Generic[R]):
     """The operation waits for a change of `partition`. Times are the engine clock's seconds.
 
-    `is_ripe` is an O(1) test whether `retry(False)` could answer now; at the deadline `retry(True)` must.
+    `is_ripe` is an O(1) test whether `retry(False)` could answer now; at the deadline `retry(True)` must answer.
     """
 
     partition: str

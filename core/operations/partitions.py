@@ -1,4 +1,4 @@
-"""Partitions: put, get, list, delete."""
+"""Partitions: put, patch, seal, get, await, list, delete."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """A partition is gone; how many samples went with it."""
+    """The result of a deletion; `cleared`: how many samples were removed."""
 
     partition_id: str
     revision: int
@@ -90,7 +90,7 @@ def _check_settings(partition: Partition, settings: Settings) -> None:
 def patch_partition(
     engine: Engine, partition_id: str, expected_samples: int | None, max_samples: int | None, max_attempts: int | None
 ) -> Summary:
-    """Change what is given. Raises PartitionSealed for other expected samples of a sealed partition."""
+    """Change the limits that are given. Raises PartitionSealed for other expected samples of a sealed partition."""
     partition = engine.get(partition_id)
     old = partition.limits
     if partition.is_sealed and expected_samples not in (None, old.expected_samples):
@@ -104,7 +104,7 @@ def patch_partition(
 
 
 def seal_partition(engine: Engine, partition_id: str) -> Summary:
-    """No more samples; those that are there are the expected ones. Again: no change."""
+    """Let the partition take no more samples, and expect those it has. Repeated: no change."""
     partition = engine.get(partition_id)
     if not partition.is_sealed:
         engine.commit(Sealed(partition_id, partition.rows.held_count))
@@ -117,7 +117,7 @@ def get_partition(engine: Engine, partition_id: str) -> Summary:
 
 
 def await_partition(engine: Engine, partition_id: str, revision: int, wait_s: float) -> Summary | Parked[Summary]:
-    """The partition once it is past `revision`, or as it is when `wait_s` are over.
+    """The partition once it has changed after `revision`, or as it is after `wait_s` seconds.
 
     Raises PartitionNotFound, PartitionCleared, also while it waits.
     """
@@ -161,9 +161,9 @@ def list_partitions(engine: Engine, prefix: str, limit: int, cursor: str | None)
 
 
 def delete_partition(engine: Engine, partition_id: str, matches: Callable[[int], bool] | None) -> Deleted:
-    """Raises PreconditionFailed where `matches` (If-Match over the revision) says no. Absent or deleted: 0 cleared.
+    """Delete a partition, and commit its pending clears. An absent or deleted one: 0 cleared.
 
-    Its pending clears are committed with it.
+    Raises PreconditionFailed where `matches` (If-Match over the revision) returns False.
     """
     partition = engine.partitions.get(partition_id)
     if partition is None:

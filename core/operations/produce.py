@@ -18,7 +18,7 @@ from core.writing.schemas import GroupIds, SchemaIn, backend_columns, fields_wri
 class Written:
     """The rows of a write, in the caller's order, and how many of them are new.
 
-    `skipped`: the cleared ones as the caller named them, where it wanted them left out.
+    `skipped`: the cleared ones, as the caller named them; None unless it asked to skip them.
     """
 
     partition_id: str
@@ -30,7 +30,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class RowWrite:
-    """Which rows a write names and what it says of them, fields aside. `ttl_s`: seconds to get a field within."""
+    """The rows that a write names, and what it sets besides fields. `ttl_s`: seconds until a field must be produced."""
 
     indexes: list[int] | None = None
     keys: list[str] | None = None
@@ -52,7 +52,7 @@ def _row_parts(draft: Draft, write: RowWrite) -> None:
 def insert(engine: Engine, partition_id: str, count: int | None, write: RowWrite, expand: bool) -> tuple[Batch, int]:
     """New rows, `count` of them or one per key; a key that exists keeps its index. (batch meta, rows created).
 
-    Makes the partition if need be, also a deleted one. Raises DuplicateKeys, GroupConflict, TooManySamples.
+    Makes the partition if it is absent or deleted. Raises DuplicateKeys, GroupConflict, TooManySamples.
     """
     if (count is None) == (write.keys is None):
         raise Invalid.at("body", "give count or keys, one of them")
@@ -76,7 +76,7 @@ def produce(
     backend_meta: Mapping[str, Column],
     skip_cleared: bool = False,
 ) -> Written:
-    """Rows, schema, ready bits, backend meta and custom meta in one step: nobody sees a ready row without its meta.
+    """Rows, schema, ready bits, backend meta and custom meta in one step: no reader sees a ready row without its meta.
 
     Raises SampleNotFound, SampleCleared (unless those are skipped), SampleClearing, KeyNotFound, DuplicateKeys,
     DuplicateIndexes, GroupConflict, DtypeConflict, KindConflict, TooManySamples, PartitionNotFound, PartitionCleared.
@@ -115,7 +115,7 @@ def patch_custom_meta(engine: Engine, partition_id: str, write: RowWrite, if_rev
 
 
 def patch_backend_meta(engine: Engine, partition_id: str, write: RowWrite, columns: Mapping[str, Column]) -> Written:
-    """The backend moved the bytes: set cells; makes nothing ready. Raises FieldNotFound, else as `produce` does."""
+    """Set backend meta after the backend moved bytes; makes nothing ready. Raises FieldNotFound, or as `produce`."""
     partition = engine.get(partition_id)
     draft = Draft(engine, partition_id, partition)
     draft.choose(write.indexes, write.keys)
@@ -133,7 +133,7 @@ def patch_backend_meta(engine: Engine, partition_id: str, write: RowWrite, colum
 
 
 def _moved(stored: list[bytes], given: Cells) -> list[int]:
-    """Positions of the rows whose cell would be another."""
+    """Positions of the rows whose cell would change."""
     return [i for i, (old, new) in enumerate(zip(stored, to_list(given, len(stored)), strict=True)) if old != new]
 
 

@@ -22,7 +22,7 @@ KEY_CHUNK = 8192
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A page of rows and what was asked of them; which member holds it depends on the operation."""
+    """A page of rows; each subclass adds what its operation reads of them."""
 
     partition_id: str
     revision: int
@@ -80,7 +80,7 @@ def read(
 def read_if_changed(
     engine: Engine, partition_id: str, is_same: Callable[[int], bool], view: View, limit: int, cursor: str | None
 ) -> Batch | int:
-    """Batch meta of all rows, or only the partition's revision where the caller has that one already."""
+    """Batch meta of all rows, or only the partition's revision where `is_same` says that the caller has it already."""
     revision = engine.get(partition_id).revision
     return revision if is_same(revision) else read(engine, partition_id, Selector(), view, False, limit, cursor)
 
@@ -88,7 +88,7 @@ def read_if_changed(
 def read_backend_meta(
     engine: Engine, partition_id: str, selector: Selector, view: View, limit: int, cursor: str | None
 ) -> BackendMeta:
-    """Where the bytes of the selected cells lie."""
+    """The backend meta of the selected rows."""
     _fields(view)
     partition = engine.get(partition_id)
     page = select(partition, selector, limit, cursor)
@@ -126,7 +126,7 @@ def lookup_keys(engine: Engine, partition_id: str, indexes: list[int]) -> tuple[
 def list_keys(
     engine: Engine, partition_id: str, prefix: str, limit: int, cursor: str | None, where: Where | None = None
 ) -> tuple[Partition, list[KeyLine], str | None]:
-    """Keyed rows in index order whose key starts with `prefix`. A page looks through KEY_CHUNK rows for `where`."""
+    """Keyed rows in index order whose key starts with `prefix`. With `where`, a page examines KEY_CHUNK rows."""
     partition = engine.get(partition_id)
     start = json_values([prefix])[0][:-1]
     chunk = limit + 1 if not prefix and where is None else KEY_CHUNK

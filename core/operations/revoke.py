@@ -1,4 +1,4 @@
-"""Revoking production: the backend lost bytes, so their cells are not ready any more. Written again, they are."""
+"""Revokes production: cells whose bytes the backend lost are not ready until they are produced again."""
 
 from core.arrays import pack
 from core.engine import Engine
@@ -11,7 +11,7 @@ from core.state.partition import known
 
 
 def revoke(engine: Engine, partition_id: str, selector: Selector, names: tuple[str, ...]) -> tuple[int, int]:
-    """(cells that were ready and are not now, partition revision). Rows that are not held have none.
+    """(cells that were ready and are revoked now, partition revision). Rows that are not held are skipped.
 
     Raises PartitionNotFound, PartitionCleared, FieldNotFound.
     """

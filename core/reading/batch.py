@@ -20,7 +20,7 @@ DEFAULT_INCLUDE = frozenset({"field_schema", "custom_meta", "backend_meta"})
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What of a batch is asked for. `fields` None: all the partition knows; `include` None: the contract's default."""
+    """Which parts of a batch to describe. `fields` None: all of the partition; `include` None: the default parts."""
 
     fields: tuple[str, ...] | None = None
     include: frozenset[str] | None = None
@@ -52,9 +52,9 @@ class Batch:
 
 
 class BatchColumns:
-    """Some rows of a partition seen through some fields: one gather of bit words serves all that is asked of them.
+    """The columns of some rows and fields of a partition, from one gather of their bit words.
 
-    A revoked cell is not ready, and still described: where its bytes were, and their shape.
+    A revoked cell is not ready; its shape and backend meta are described all the same.
     """
 
     def __init__(self, partition: Partition, rows: Ints, fields: Sequence[Field], expand: bool) -> None:
@@ -66,7 +66,7 @@ class BatchColumns:
         self._everywhere = everywhere
 
     def status(self) -> Bits:
-        """uint8 [rows]: 1 where every field is produced; all 0 when there is none to ask for."""
+        """uint8 [rows]: 1 where every field is ready; all 0 without fields."""
         if not self.fields:
             return np.zeros(len(self.rows), np.uint8)
         return covers(self._words, self.partition.mask(self.fields)).view(np.uint8)
@@ -83,7 +83,7 @@ class BatchColumns:
         return encode.members((f.quoted, encode.bits(self._ready(f), rows, self.expand)) for f in self.fields)
 
     def _ready(self, fld: Field) -> Bits | None:
-        """As `has`, of readiness."""
+        """uint8 [rows]: for which rows the field is ready; None when it is for all."""
         return self.has(fld) if self._written is self._words else bit_column(self._words, fld.bit)
 
     def backend_meta(self) -> encode.Pieces:
@@ -109,21 +109,21 @@ class BatchColumns:
     def _shapes(self, compact: bool) -> Iterator[bytes]:
         """The column of each ragged field that has sizes, in one gather.
 
-        Many fields of a partition have the same shapes (all that is per answer token has), so equal columns are told
-        once.
+        Many fields of a partition have the same shapes (those with a value per answer token), so equal columns are
+        encoded once.
         """
         ragged = [f for f in self.fields if f.ragged and f.slot is not None]
         slots = [slot for f in ragged for slot in range(f.slot or 0, (f.slot or 0) + (f.rank or 0))]
         table = np.ascontiguousarray(self.partition.grid.sizes.at(self._at, together(slots)).T)
-        told: dict[tuple[bytes, bytes | None, int], bytes] = {}
+        encoded: dict[tuple[bytes, bytes | None, int], bytes] = {}
         at = 0
         for f in ragged:
             sizes, has = table[at : at + (f.rank or 0)], self.has(f)
             at += f.rank or 0
             key = (sizes.tobytes(), None if has is None else has.tobytes(), len(sizes))
-            if key not in told:
-                told[key] = encode.sizes(sizes, has, self.expand, compact and f.rank == 1)
-            yield told[key]
+            if key not in encoded:
+                encoded[key] = encode.sizes(sizes, has, self.expand, compact and f.rank == 1)
+            yield encoded[key]
 
     def keys(self) -> bytes:
         """A column of keys; null for rows without one."""
@@ -143,9 +143,9 @@ class BatchColumns:
 
 
 def describe(partition: Partition, rows: Ints, indexes: Ints, view: View) -> Batch:
-    """The batch meta of `rows`, which stand for the global `indexes` (row 0 for those not held)."""
+    """The batch meta of `rows`, the rows of the global `indexes` (row 0 for those not held)."""
     fields, missing = known(partition, view.fields if view.fields is not None else tuple(partition.fields))
-    cut = BatchColumns(partition, rows, fields, view.expand)
+    columns = BatchColumns(partition, rows, fields, view.expand)
     include = view.include
     if include is None:
         include = DEFAULT_INCLUDE | {"keys"} if partition.rows.by_key else DEFAULT_INCLUDE
@@ -155,11 +155,11 @@ def describe(partition: Partition, rows: Ints, indexes: Ints, view: View) -> Bat
         indexes,
         tuple(f.name for f in fields),
         tuple(missing),
-        cut.status(),
-        keys=cut.keys() if "keys" in include else None,
-        group_ids=cut.group_ids() if "group_ids" in include else None,
-        field_schema=cut.field_schema(view.compact) if "field_schema" in include else None,
-        custom_meta=cut.custom_meta() if "custom_meta" in include else None,
-        backend_meta=cut.backend_meta() if "backend_meta" in include else None,
-        field_status=cut.field_status() if "field_status" in include else None,
+        columns.status(),
+        keys=columns.keys() if "keys" in include else None,
+        group_ids=columns.group_ids() if "group_ids" in include else None,
+        field_schema=columns.field_schema(view.compact) if "field_schema" in include else None,
+        custom_meta=columns.custom_meta() if "custom_meta" in include else None,
+        backend_meta=columns.backend_meta() if "backend_meta" in include else None,
+        field_status=columns.field_status() if "field_status" in include else None,
     )

@@ -1,4 +1,4 @@
-"""Why a claim got nothing: reasons, counts and a few example rows. Worked out only for replies that say so."""
+"""Why a claim got nothing: reasons, counts and a few example rows. Computed only for replies that show them."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Cursors: where the next page of a listing begins. To callers one is opaque: a letter for the listing, then hex."""
+"""Cursors: where the next page of a listing begins. Opaque to callers: a letter for the listing, then hex."""
 
 import re
 
@@ -9,7 +9,7 @@ _END = 2**63
 
 
 def cursor_for(kind: str, *place: int) -> str:
-    """The cursor of a place; `kind`, a letter, keeps cursors of one listing out of another."""
+    """The cursor of a place; `kind`, one letter per listing, lets a listing refuse the cursors of others."""
     return kind + ".".join(f"{part:x}" for part in place)
 
 

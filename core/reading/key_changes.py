@@ -1,7 +1,8 @@
 """Which keys of a partition changed, appeared or left after a revision, in order of revision and index.
 
-Rows stand at their last change; what rows were before (core.state.key_history) at the revision at which that ended.
-A row that fulfils `where` is listed; a key that did, and is not listed now, is removed. What never did is not told of.
+An item is a current row, at the revision of its last change, or a former one (core.state.key_history), at the revision
+that ended it. A current row that fulfils `where` is listed; a former one that did, and whose key is not listed now, is
+removed; all others are skipped.
 """
 
 from dataclasses import dataclass, field
@@ -21,10 +22,10 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Columns. `is_there`: a row that changed; else what a row was. `cell`: its custom meta, now or until then.
+    """Columns. `is_there`: a current row, else a former one. `cell`: its custom meta.
 
-    If there are more than `most`, there is one more than that. `told` remembers the fates by what was asked: many who
-    wait ask for the same.
+    Where more than `most` items exist, there is one more than `most`. `fates` is a cache of them, by prefix and
+    `where`: many waiting calls have the same ones.
     """
 
     most: int
@@ -33,13 +34,13 @@ class Items:
     is_there: Flags
     key: Cells
     cell: Cells
-    told: dict[tuple[str, Where | None], Bits] = field(default_factory=dict)
+    fates: dict[tuple[str, Where | None], Bits] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.index)
 
     def end_before(self, at: int) -> int:
-        """`at`, or before it where items at one place would be parted: a cursor cannot tell them from each other."""
+        """`at`, or an earlier position where `at` would split items of one place: a cursor cannot tell them apart."""
         while 0 < at < len(self) and self.place(at - 1) == self.place(at):
             at -= 1
         return at
@@ -50,7 +51,7 @@ class Items:
 
 
 def lately_after(partition: Partition, place: Place, most: int) -> Items:
-    """As `after`. All who waited for the last change ask for the same: it is looked for once."""
+    """As `after`, found once for the last change: all calls that waited for it ask the same."""
     history, (revision, index) = partition.key_history, place
     if index != MAX_INDEX or not history.changed_before <= revision < history.changed_at:
         return after(partition, place, most)
@@ -60,7 +61,7 @@ def lately_after(partition: Partition, place: Place, most: int) -> Items:
 
 
 def after(partition: Partition, place: Place, most: int) -> Items:
-    """The first `most` items beyond this place, and one more if there is. Compares the revision of every row."""
+    """The first `most` items beyond this place, and one more if it exists. Compares the revision of every row."""
     rows, before = partition.rows, partition.key_history.since(place[0] - 1)
     held = slice(0, rows.n)
     changed = _beyond(rows.revision[held], rows.global_index[held], place) & rows.is_live(held)
@@ -85,7 +86,7 @@ def _beyond(revisions: Ints, indexes: Ints, place: Place) -> Flags:
 
 
 def _first(revisions: Ints, indexes: Ints, most: int) -> Ints:
-    """Where the first `most` stand, in their order."""
+    """Positions of the first `most`, in order of revision and index."""
     at = np.arange(len(revisions))
     if len(at) > most:
         at = at[revisions <= np.partition(revisions, most - 1)[most - 1]]
@@ -94,9 +95,9 @@ def _first(revisions: Ints, indexes: Ints, most: int) -> Ints:
 
 def fates(partition: Partition, items: Items, prefix: str, where: Where | None) -> Bits:
     """uint8 [items]: SKIPPED, LISTED or REMOVED."""
-    known = items.told.get((prefix, where))
+    known = items.fates.get((prefix, where))
     if known is None:
-        known = items.told[prefix, where] = _fates(partition, items, prefix, where)
+        known = items.fates[prefix, where] = _fates(partition, items, prefix, where)
     return known
 
 
@@ -112,7 +113,7 @@ def _fates(partition: Partition, items: Items, prefix: str, where: Where | None)
 
 
 def _are_listed(partition: Partition, where: Where | None, keys: list[bytes]) -> Flags:
-    """Which of these keys stand in the listing as it is now: they are told of at their own last change."""
+    """Which of these keys are listed now: their current row is an item of its own."""
     found = [-1 if index is None else index for index in partition.rows.find(keys)]
     rows = partition.rows.locate(np.array(found, np.int64))
     return np.asarray((rows > 0) & _fulfil(where, partition.custom_meta_of(rows)), np.bool_)

@@ -1,4 +1,4 @@
-"""What a sealed partition still has for one task: whether to wait brings more rows, and whether none can go out."""
+"""What a sealed partition has left for one task: whether waiting brings more rows, and how many can never go out."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from core.state.tasks import Task
 
 
 def is_last(partition: Partition, supply: Supply | None, name: str) -> bool:
-    """Sealed, and all that is left for the task is ready: there are no more rows to wait for."""
+    """Whether the partition is sealed and all rows left for the task are ready: waiting brings no more."""
     if supply is None or not partition.is_sealed:
         return False
     return 0 < supply.ready.count == _open_rows(partition, supply, name)
@@ -24,12 +24,11 @@ def _open_rows(partition: Partition, supply: Supply, name: str) -> int:
 
 
 def stranded(partition: Partition, name: str, fields: tuple[str, ...]) -> int:
-    """Rows left for the task of which none goes out to a claim that gets none now; 0 while some may yet.
+    """How many rows are left that a claim which gets none now can never get; 0 while that may change.
 
-    `fields` are sorted, each once.
-
-    That is in a sealed partition where all that is left is ready, and nothing leased or clearing may come back. (What
-    is not ready may get, with its fields, what `where` or a sampler asks for.)
+    `fields` are sorted, each once. It cannot change once the partition is sealed, every row left is ready, and none is
+    leased or may come back from clearing. (A write that makes a row ready may also bring the custom meta that `where` or
+    a sampler wants.)
     """
     if not partition.is_sealed or not all(field in partition.fields for field in fields):
         return 0
@@ -42,7 +41,7 @@ def stranded(partition: Partition, name: str, fields: tuple[str, ...]) -> int:
 
 
 def _may_come_back(partition: Partition, task: Task | None) -> bool:
-    """Rows are clearing that an abort would bring back, and of which nothing has become."""
+    """Whether an abort would bring back clearing rows that the task has neither consumed nor found dead."""
     if not partition.rows.clearing_count:
         return False
     return task is None or bool(np.isin(task.state[partition.rows.clearing()], (FREE, HELD, LEASED)).any())

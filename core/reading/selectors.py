@@ -1,4 +1,4 @@
-"""Which rows a call means by its selector, and one page of them."""
+"""Finds the rows that a call selects, one page at a time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ SELECTORS = "one of global_indexes, keys, group_ids and key_prefix"
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """At most one of these; none: all rows. Rows that are not named one by one are meant in index order."""
+    """At most one of these; none: all rows. Rows that are not named one by one come in index order."""
 
     indexes: Sequence[int] | None = None
     keys: Sequence[str] | None = None
@@ -37,7 +37,7 @@ class Selector:
 
     @property
     def is_absent(self) -> bool:
-        """No row is named: all are meant."""
+        """No member is given: all rows are selected."""
         return self._given() == 0
 
 
@@ -73,7 +73,7 @@ def select(partition: Partition, selector: Selector, limit: int, cursor: str | N
 
 
 def all_rows(partition: Partition, limit: int, cursor: str | None) -> Page:
-    """One page of all rows; one that is there throughout the listing is listed exactly once."""
+    """One page of all rows. A row that is live throughout the listing is listed exactly once."""
     rows = partition.rows.after(start_of(cursor, "i") - 1, limit + 1)
     indexes = partition.rows.global_index[rows]
     if len(rows) <= limit:
@@ -82,7 +82,7 @@ def all_rows(partition: Partition, limit: int, cursor: str | None) -> Page:
 
 
 def _page(partition: Partition, rows: Ints, limit: int, cursor: str | None) -> Page:
-    """One page of these rows, which stand in index order; as exact as `all_rows`."""
+    """One page of these rows, given in index order; as exact as `all_rows`."""
     indexes = partition.rows.global_index[rows]
     start = int(np.searchsorted(indexes, start_of(cursor, "i")))
     more = cursor_for("i", int(indexes[start + limit])) if len(rows) > start + limit else None
@@ -91,7 +91,7 @@ def _page(partition: Partition, rows: Ints, limit: int, cursor: str | None) -> P
 
 
 def _having(partition: Partition, selector: Selector, rows: Ints, *names: Mapping[bytes, int]) -> Ints:
-    """Those of `rows` that are in one of the groups, or whose key, one of `names`, begins so; in index order."""
+    """Those of `rows` in one of the groups, or the rows whose key in `names` has the prefix; in index order."""
     if selector.group_ids is not None:
         return partition.groups.rows_of(json_values(list(selector.group_ids)), rows)
     if selector.key_prefix is None:
@@ -102,9 +102,9 @@ def _having(partition: Partition, selector: Selector, rows: Ints, *names: Mappin
 
 
 def to_remove(partition: Partition, selector: Selector, where: Where | None) -> tuple[Ints, Ints]:
-    """What a removal means: (rows that are live, indexes of those that are clearing already), both in index order.
+    """The rows that a removal selects: (live rows, indexes of rows that are clearing already), both in index order.
 
-    Unknown ones are left out, and so are those that `where` does not let pass.
+    Unknown rows are left out, and so are those that fail `where`.
     """
     rows = partition.rows
     if selector.indexes is not None:
@@ -115,9 +115,9 @@ def to_remove(partition: Partition, selector: Selector, where: Where | None) -> 
         found = rows.locate_held(np.array(indexes, np.int64))
     else:
         found = _having(partition, selector, rows.held(), rows.by_key, rows.clearing_keys)
-    is_meant = np.zeros(rows.n, np.bool_)
-    is_meant[found] = True
-    found = np.flatnonzero(is_meant[1:]) + 1
+    is_selected = np.zeros(rows.n, np.bool_)
+    is_selected[found] = True
+    found = np.flatnonzero(is_selected[1:]) + 1
     if where is not None:
         found = found[where.matches(partition.custom_meta_of(found))]
     live = rows.is_live(found)
@@ -125,7 +125,7 @@ def to_remove(partition: Partition, selector: Selector, where: Where | None) -> 
 
 
 def require_all(page: Page) -> None:
-    """What `strict` asks for. Raises KeyNotFound, SampleNotFound."""
+    """Check a page for `strict`. Raises KeyNotFound, SampleNotFound."""
     if page.missing_keys:
         raise KeyNotFound(keys=page.missing_keys)
     if not page.rows.all():

@@ -1,1 +1,1 @@
-"""How calls run: the thread that owns the engine, the calls that wait, one journal append for each drain; replay."""
+"""Runs calls: the thread that owns the engine, the calls that wait, one journal append for each drain; replay."""

@@ -1,4 +1,4 @@
-"""What goes between the event loop and the engine's thread: a call, what must hold for it, and the thread's reading."""
+"""The values between the event loop and the engine's thread: a call, its preconditions, and the thread's reading."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,9 +18,9 @@ class Internal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Preconditions(Generic[K]):
-    """What must hold before a call runs: it is meant for this epoch, and was not made under this key before.
+    """What must hold before a call runs: its epoch is the current one, and its key was not used before.
 
-    `again` makes the reply to a call that was, from what was kept of the first.
+    `again` makes the reply to a repeated call from the kept reply of the first.
     """
 
     epoch: int | None
@@ -58,7 +58,7 @@ Answer = tuple["asyncio.Future[Any]", object]
 
 
 def resolve(answers: list[Answer]) -> None:
-    """On the loop: each future gets its outcome, unless its caller has left."""
+    """Give each future its outcome, unless its caller has left. Runs on the loop."""
     for future, outcome in answers:
         if future.done():
             continue

@@ -1,11 +1,11 @@
 """The engine's thread: it owns the engine, every tensor and the journal, and runs one call after the other.
 
-Theory of operation. The thread takes jobs from its inbox. One *drain* is all that is there when it looks: each call is
+Theory of operation. The thread takes jobs from its inbox. One *drain* takes all jobs that are there: each call is
 checked, decided, applied and rendered, and after each the parked calls of the partitions it changed are tried again,
-oldest first, so that a new call never overtakes one that waits. Then what is due ends: leases, rows with a time, waits.
+oldest first, so that a new call never overtakes a waiting one. Then leases, time limits and waits that are due end.
 At the end of the drain one journal append makes all its changes durable, and one wake-up of the loop delivers all its
-outcomes. Nothing leaves before the append. A refusal or a bug in a call reaches its caller alone; after a change that
-was applied in part, or an append that was refused, memory and journal may differ, and the process must end and replay.
+outcomes. No outcome leaves before the append. A refusal or a bug in a call reaches its caller alone; after a change
+that was applied in part, or an append that failed, memory and journal may differ, and the process must end and replay.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _log = logging.getLogger("batchmeta")
 
 
 class EngineThread:
-    """`start` and `join` are for the loop, and so is `inbox`; the other methods are jobs for the inbox."""
+    """The loop calls `start` and `join`, and puts the methods of the section *Jobs* into `inbox`."""
 
     def __init__(
         self,
@@ -51,10 +51,10 @@ class EngineThread:
         self.inbox: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self.reading = Reading("starting", 0, engine.epoch, 0, 0)
         self._lot: ParkingLot[Call] = ParkingLot()
-        self._decided: dict[str, bytes] = {}  # keys of calls whose answer is in this drain, and their digests
+        self._decided: dict[str, bytes] = {}  # digests of the calls that this drain has answered, by key
         self._answers: list[Answer] = []  # of this drain
-        self._cuts: list[asyncio.Future[EntryId]] = []  # who wait for a closed part of the journal
-        self._epoch = engine.epoch  # as of the last look
+        self._cuts: list[asyncio.Future[EntryId]] = []  # resolved once this drain closes the journal's newest part
+        self._epoch = engine.epoch  # when parked calls were last tried
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._running = True
@@ -66,14 +66,14 @@ class EngineThread:
         self._thread.start()
 
     def join(self) -> None:
-        """Wait for the end, and close the journal."""
+        """Wait for the thread's end, and close the journal."""
         self._thread.join()
         self._journal.close()
 
     # Jobs
 
     def begin(self, call: Call, again: Callable[[Kept], object]) -> None:
-        """A call comes in: it is refused, answered from what was kept, takes the place of one that waits, or runs."""
+        """A new call: refuse it, answer it with a kept reply, put it in the place of a waiting one, or run it."""
         if call.epoch is not None and call.epoch != self._engine.epoch:
             self._answers.append((call.future, EpochMismatch()))
         elif call.keyed is None:
@@ -86,25 +86,25 @@ class EngineThread:
         self._lot.caller_left(call)
 
     def withdraw(self, call: Call, reason: Refused) -> None:
-        """The caller is still there, but does not wait any more."""
+        """The caller does not wait any more: answer its call with `reason` if it is parked."""
         if self._lot.leave(call):
             self._answers.append((call.future, reason))
 
     def cut(self, future: "asyncio.Future[EntryId]") -> None:
-        """Close the part of the journal that this drain ends."""
+        """Close the journal's newest part at the end of this drain; the future gets its last entry."""
         self._cuts.append(future)
 
     def tidy(self) -> None:
-        """Let the journal go of what two snapshots hold."""
+        """Drop the journal's entries that two snapshots include."""
         self._journal.tidy()
 
     def turn_away(self) -> None:
-        """The service is stopping: nobody waits any more."""
+        """The service is stopping: answer parked calls, and from now on those that would park, with NotReady."""
         self._stopping = True
         self._send_away(partial(NotReady, STOPPING))
 
     def end(self) -> None:
-        """This drain is the last."""
+        """End the thread after this drain."""
         self._running = False
 
     # The thread
@@ -143,7 +143,7 @@ class EngineThread:
         self._deliver()
 
     def _end_what_is_due(self) -> None:
-        """Leases and rows whose time is up, then the waits of parked calls."""
+        """End leases and rows whose time is up, then the waits of parked calls."""
         if self._engine.has_room:
             due.expire(self._engine, self._engine.clock())
         self._wake()
@@ -152,7 +152,7 @@ class EngineThread:
             self._wake()
 
     def _first_job(self) -> Callable[[], object]:
-        """Sleeps until there is a job, or a deadline; what is due ends only while there is room to say so."""
+        """Wait for a job or the next deadline. Without room in the journal nothing due can end: look again later."""
         now, ends = self._engine.clock(), due.next_due(self._engine)
         if ends is not None and not self._engine.has_room:
             ends = now + LOOK_AGAIN_S
@@ -176,7 +176,7 @@ class EngineThread:
         self._answer(call, call.run)
 
     def _known(self, keyed: Keyed) -> Call | Kept | Refused | None:
-        """The same request that waits, or its reply. Raises IdempotencyMismatch, IdempotencyInFlight."""
+        """The parked call of the same request, or its kept reply. Raises IdempotencyMismatch, IdempotencyInFlight."""
         decided, first = self._decided.get(keyed.key), self._lot.find(keyed.key)
         if decided is not None:
             keyed.check(decided)
@@ -215,7 +215,7 @@ class EngineThread:
         try:
             result = run(self._engine)
             return result if isinstance(result, Parked) else render(result)
-        except Exception as error:  # the boundary: a bug reaches its caller alone, unless state was half changed
+        except Exception as error:  # a bug reaches its caller alone, unless a change was applied in part
             if self._engine.applying:
                 raise Broken("a change was applied in part: memory and journal may differ") from error
             if isinstance(error, Refused):
@@ -225,14 +225,14 @@ class EngineThread:
 
     def _wake(self) -> None:
         changed = self._engine.changed
-        if self._engine.epoch != self._epoch:  # the state went back: who waited asked of another
+        if self._engine.epoch != self._epoch:  # a restore: parked calls were made for another state
             self._epoch = self._engine.epoch
             self._send_away(EpochMismatch)
         if not self._lot:
             changed.clear()
         while changed:
             for call, parked in self._lot.of(changed.pop()):
-                if self._outcome(parked.test, _same):  # one that breaks is ripe: its caller is told
+                if self._outcome(parked.test, _same):  # a test that raises counts as ripe: the retry tells the caller
                     self._answer(call, partial(_retry, parked, False))
 
     def _tell_of_cut(self) -> None:

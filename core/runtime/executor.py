@@ -1,8 +1,8 @@
 """The executor: hands calls from the event loop to the engine's thread, and gives their outcomes back.
 
-This is the loop's half; `engine_thread.py` is the thread's. All calls of one turn of the loop go over together, since a
-thread that wakes at the first would compete with the loop for the interpreter while the others are still to be read.
-Outcomes come back the same way: one wake-up of the loop for each drain. These two files alone know asyncio in core.
+This is the loop's half; `engine_thread.py` is the thread's. All calls of one turn of the loop are handed over together:
+a thread that wakes at the first would compete with the loop, which has yet to read the others, for the interpreter.
+Outcomes come back the same way: one wake-up of the loop for each drain. In core only `runtime/` uses asyncio.
 """
 
 import asyncio
@@ -30,8 +30,8 @@ MAX_QUEUED = 50_000
 class Executor:
     """Runs operations in the engine's thread.
 
-    On the loop, `on_fatal(reason)` is called when the process must end, `on_closed(id)` when a part of the journal that
-    no snapshot knows of is closed.
+    On the loop, `on_fatal(reason)` is called when the process must end, `on_closed(id)` when a part of the journal is
+    closed of which there is no snapshot yet.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Executor:
         return future
 
     def _enqueue(self, job: Callable[[], object]) -> None:
-        """For the thread, at the end of this turn of the loop."""
+        """Hand a job to the thread at the end of this turn of the loop."""
         if not self._jobs:
             asyncio.get_running_loop().call_soon(self._send_jobs)
         self._jobs.append(job)
@@ -120,13 +120,13 @@ class Executor:
             self._enqueue(partial(self._thread.leave, call))
 
     def withdraw(self, future: "asyncio.Future[Any]", reason: Refused) -> None:
-        """If its call is parked, the future gets this; else what was decided, or is to be decided at once."""
+        """Answer a parked call with `reason`. A call that is not parked gets its own outcome."""
         call = self._inflight.get(future)
         if call is not None:
             self._enqueue(partial(self._thread.withdraw, call, reason))
 
     def cut(self) -> "asyncio.Future[EntryId]":
-        """The last entry of a part of the journal that holds all that was answered before, and is closed."""
+        """Close the journal's newest part, which includes all calls answered so far. The future gets its last entry."""
         future: asyncio.Future[EntryId] = asyncio.get_running_loop().create_future()
         self._thread.inbox.put(partial(self._thread.cut, future))
         self._inflight[future] = None
@@ -134,11 +134,11 @@ class Executor:
         return future
 
     def tidy(self) -> None:
-        """A snapshot was added, or may have been just before a kill: let the journal go of what two of them hold."""
+        """Drop the journal's entries that two snapshots include. Called once a snapshot is added, and at the start."""
         self._thread.inbox.put(self._thread.tidy)
 
     def _abandon(self, reason: str) -> None:
-        """The thread broke: nobody knows what became of the calls that it had."""
+        """The thread failed: the outcome of the calls it had is unknown."""
         for future in list(self._inflight):
             if not future.done():
                 future.set_exception(JournalUnavailable())
@@ -149,10 +149,10 @@ class Executor:
         self._thread.inbox.put(self._thread.turn_away)
 
     async def close(self) -> None:
-        """Finish what is queued, turn away who waits, end the thread, close the journal."""
+        """Answer parked calls with NotReady, finish queued ones, end the thread, close the journal."""
         self.stop_waiting()
         self._enqueue(self._thread.end)
         await asyncio.to_thread(self._thread.join)
         for future in list(self._inflight):
-            if not future.done():  # it was queued behind the end
+            if not future.done():  # its job came after the thread's last one
                 future.set_exception(NotReady(STOPPING))

@@ -1,4 +1,4 @@
-"""What the engine's thread does with the journal: replay at the start, one append a drain, closed parts, room."""
+"""The engine's thread and its journal: replay at the start, one append for each drain, closed parts, room."""
 
 import logging
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class Broken(Exception):
 
 
 class JournalWriter:
-    """Writes the engine's log. `on_closed` is called when a part of the journal that no snapshot knows of is closed."""
+    """Writes the engine's log. `on_closed` gets the last entry of a part that was closed and has no snapshot yet."""
 
     def __init__(self, engine: Engine, journal: Journal, on_closed: Callable[[EntryId], None]) -> None:
         self._engine, self._journal, self._on_closed = engine, journal, on_closed
@@ -27,12 +27,12 @@ class JournalWriter:
         self._closed = BEFORE_FIRST  # the last entry of a closed part
 
     def replay(self) -> None:
-        """The state that the journal says. Raises JournalError."""
+        """Rebuild the engine's state from the journal. Raises JournalError."""
         self._closed, self._last = replay(self._engine, self._journal)
         self._look_for_closed()
 
     def commit(self) -> None:
-        """All changes since the last time become one entry. Raises Broken, JournalError."""
+        """Append all changes since the last commit as one entry. Raises Broken, JournalError."""
         log = self._engine.log
         if not log:
             return
@@ -49,29 +49,29 @@ class JournalWriter:
         self._look_for_closed()
 
     def _read_back(self, appended: Appended, payload: bytes) -> tuple[Appended, bool]:
-        """Whether the entry that may be there or not is: whoever reads the journal next must see what we answer."""
+        """Whether an append of unknown outcome was stored: callers must be told what a replay will find."""
         for entry in self._journal.read(self._last):
             return Appended(appended.outcome, entry.id), entry.payload == payload
         return appended, False
 
     def cut(self) -> EntryId:
-        """Close the part of the journal that ends here; its last entry."""
+        """Close the journal's newest part. Returns its last entry."""
         self._closed = self._journal.cut()
         return self._closed
 
     def tidy(self) -> None:
-        """Let the journal go of what two snapshots hold."""
+        """Drop the journal's entries that two snapshots include."""
         self._journal.tidy()
 
     def look_for_room(self) -> None:
-        """Whether the engine may take changes."""
+        """Tell the engine whether the journal has room for changes."""
         has_room = self._journal.has_room()
         if has_room is not self._engine.has_room:
             _log.warning("the journal has room again" if has_room else "low on disk space: changes are refused")
             self._engine.has_room = has_room
 
     def close(self) -> None:
-        """The journal is not used any more."""
+        """Close the journal."""
         self._journal.close()
 
     def _look_for_closed(self) -> None:

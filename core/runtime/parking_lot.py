@@ -1,4 +1,4 @@
-"""The calls that wait: kept by partition, oldest first, looked at when their partition changes or their time is up."""
+"""Parked calls: by partition, oldest first, tried again when the partition changes or their deadline comes."""
 
 import heapq
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from core.state.kept_replies import Keyed
 
 
 class Waiter(Protocol):
-    """A call as the lot sees it: something hashable, with its caller's key if it has one."""
+    """What the lot needs of a call: that it is hashable, and its Idempotency-Key if it has one."""
 
     keyed: Keyed | None
 
@@ -24,7 +24,7 @@ W = TypeVar("W", bound=Waiter)
 
 @dataclass(slots=True)
 class _Place:
-    """Where a call stands: numbers rise with the order."""
+    """The place of a call in its partition's order: lower numbers are tried first."""
 
     partition: str
     number: int
@@ -46,7 +46,7 @@ class ParkingLot(Generic[W]):
         return len(self._places)
 
     def park(self, call: W, parked: Parked[object]) -> None:
-        """Keep `call`; one that is here already keeps its place in the order."""
+        """Park `call`; one that is parked already keeps its place in the order."""
         self._sequence += 1
         place = self._places.get(call)
         if place is None:
@@ -63,7 +63,7 @@ class ParkingLot(Generic[W]):
         return self._by_key.get(key)
 
     def replace(self, old: W, new: W) -> None:
-        """`new`, of the same key, has the place of `old` until it leaves or is parked with a deadline of its own."""
+        """Put `new`, of the same key, in the place of `old`, until it leaves or is parked with its own deadline."""
         self._absent.pop(old, None)
         place = self._places.pop(old)
         self._places[new] = _Place(place.partition, place.number)
@@ -73,8 +73,8 @@ class ParkingLot(Generic[W]):
             self._by_key[new.keyed.key] = new
 
     def caller_left(self, call: W) -> None:
-        """`call` takes nothing any more. With a key its place is kept until its wait is over: a gateway that gave up
-        on the wait sends the same call again.
+        """Hand out nothing to `call` any more. A call with a key keeps its place until its wait is over: a gateway that
+        gave up on the wait sends the same call again.
         """
         if call.keyed is None:
             self.leave(call)
@@ -86,7 +86,7 @@ class ParkingLot(Generic[W]):
         return call in self._absent
 
     def leave(self, call: W) -> bool:
-        """`call` is answered or its client has gone; False if it was not here."""
+        """Remove `call`, which is answered or whose client has gone; False if it was not parked."""
         place = self._places.pop(call, None)
         if place is None:
             return False
@@ -105,7 +105,7 @@ class ParkingLot(Generic[W]):
         return [call for call in calls if call[0] not in self._absent] if self._absent else list(calls)
 
     def expired(self, now: float) -> Iterable[tuple[W, Parked[object]]]:
-        """Calls whose deadline has come."""
+        """Calls whose deadline has come, one by one; the caller answers each or parks it again."""
         while self._deadlines and self._deadlines[0][0] <= now:
             call = heapq.heappop(self._deadlines)[2]
             place = self._places.get(call)
@@ -115,11 +115,11 @@ class ParkingLot(Generic[W]):
                 yield self._by_partition[place.partition][place.number]
 
     def next_deadline(self) -> float | None:
-        """When to look again, if no partition changes before."""
+        """The nearest deadline; None without one."""
         while self._deadlines and self._deadlines[0][2] not in self._places:
             heapq.heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None
 
     def all(self) -> list[W]:
-        """Everyone, oldest first within a partition."""
+        """All parked calls, oldest first within a partition."""
         return list(self._places)

@@ -1,4 +1,4 @@
-"""From a journal to a state: what a start, a check of a data folder and the maker of snapshots share."""
+"""Rebuilds the state from a journal: for a start, for a check of a data folder and for the maker of snapshots."""
 
 import time
 
@@ -19,7 +19,7 @@ _decoder = msgspec.msgpack.Decoder(list[Change])
 
 
 def begin_with(journal: Journal, saved: Saved) -> None:
-    """The first entry of a journal that has none: the state of a checkpoint. Raises ValueError for any other."""
+    """Make the state of a checkpoint the first entry of an empty journal. Raises ValueError for any other journal."""
     if journal.durability == "memory":
         raise ValueError("a checkpoint needs a journal in a folder to begin with; this one is in memory")
     if journal.snapshot() is not None or next(journal.read(None), None) is not None:
@@ -30,9 +30,9 @@ def begin_with(journal: Journal, saved: Saved) -> None:
 
 
 def replay(engine: Engine, journal: Journal) -> tuple[EntryId, EntryId]:
-    """A new engine's state from the newest snapshot and every change since; nobody waits for anything yet.
+    """Bring a new engine to the state of the newest snapshot and every change since.
 
-    The last entry that the snapshot knows of, and the last one of all. Raises JournalError.
+    Returns the last entry that the snapshot includes, and the last one of all. Raises JournalError.
     """
     saved = journal.snapshot()
     since = last = BEFORE_FIRST
@@ -48,7 +48,7 @@ def replay(engine: Engine, journal: Journal) -> tuple[EntryId, EntryId]:
 
 
 def _restore(engine: Engine, last: EntryId, saved: bytes) -> None:
-    """Its checksum is right, so bytes that are no image here are one of another version."""
+    """The snapshot's checksum is right, so an image that cannot be read is of another version."""
     try:
         restore(engine, saved)
     except _STRANGE as error:

@@ -1,4 +1,4 @@
-"""Samplers, one file each, and the literal table of their names. An operator's own stand beside it, see `own`."""
+"""The samplers, one file each, and the table of their names. An operator's own are added at the start, see `own`."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,7 @@
-"""Weights in parts of equal counts and nearly equal sums. Pure: the same in, the same out, so that anyone may check it.
+"""Splits weights into parts of equal counts and nearly equal sums. Pure and deterministic.
 
-Two starts, the largest differencing method (core.samplers.differencing) and the greedy one; from the better of them
-positions are exchanged one for one between parts while that brings their sums together. Never worse than either start.
+It starts from the better of two splits, by the largest differencing method (core.samplers.differencing) and greedily,
+and exchanges positions one for one between parts while that brings their sums closer. Never worse than either start.
 """
 
 import heapq

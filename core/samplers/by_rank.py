@@ -1,4 +1,4 @@
-"""What samplers with memory have in common: a request names a rank and a batch, and gets the same rows each time."""
+"""Base of the samplers with memory: a request names a rank and a batch, and gets the same rows each time."""
 
 from typing import Annotated, ClassVar
 

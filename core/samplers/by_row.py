@@ -1,4 +1,4 @@
-"""What samplers share that hand out each row for itself: the usual answers, and those of samplers that go by a weight.
+"""Bases of the samplers that hand out single rows: `ByRow`, and `ByWeight` for those that read a weight.
 
 A sampler is a frozen Struct: its members are the arguments that a claim gives beside the name.
 """

@@ -1,4 +1,4 @@
-"""What a sampler is: it looks at a supply and names rows. It changes nothing; the claim that takes them does."""
+"""The interface of samplers: a sampler reads a supply and names rows. It changes nothing; the claim takes them."""
 
 from dataclasses import dataclass
 from typing import Protocol

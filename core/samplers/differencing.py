@@ -1,4 +1,4 @@
-"""The largest differencing method: weights in parts of equal counts, the far apart sums merged first. Pure.
+"""The largest differencing method: splits weights into parts of equal counts by merging the widest splits first. Pure.
 
 N. Karmarkar and R. M. Karp, "The differencing method of set partitioning", UCB/CSD 82/113, 1982. For equal counts it
 starts from runs of as many weights as there are parts (W. Michiels, J. Korst, E. Aarts, J. van Leeuwen, "Performance

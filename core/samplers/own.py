@@ -1,6 +1,6 @@
-"""An operator's own sampler: what it must be to be taken at start, and how each of its answers is held to the contract.
+"""Loads an operator's own sampler at the start, and checks each of its answers against the contract of samplers.
 
-A broken one reaches its caller alone, as a bug of the service would: nothing was changed, and others are not affected.
+An error in one reaches only its caller, as a bug of the service would: nothing is changed, and other calls go on.
 """
 
 import inspect

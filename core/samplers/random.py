@@ -1,4 +1,4 @@
-"""`random`: a fixed shuffle. A row's place depends on the seed and its index alone, so it is the same at every look."""
+"""`random`: a fixed shuffle. A row's place depends only on the seed and its index, so it never changes."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`seqlen_balanced`: a global batch is split for all ranks at once, in whole groups that weigh alike for each."""
+"""`seqlen_balanced`: splits a global batch for all ranks at once, in whole groups and shares of about equal weight."""
 
 from typing import Annotated
 

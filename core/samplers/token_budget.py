@@ -1,4 +1,4 @@
-"""`token_budget`: a batch by what its rows weigh together, for micro-batches of about the same number of tokens."""
+"""`token_budget`: rows up to a total weight, for micro-batches of about the same number of tokens."""
 
 from fractions import Fraction
 from itertools import accumulate

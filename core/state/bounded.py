@@ -1,4 +1,4 @@
-"""Dicts that hold a bounded number of entries: the oldest goes."""
+"""Dicts with a bounded number of entries, which drop the oldest."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -8,7 +8,7 @@ V = TypeVar("V")
 
 
 def put(entries: dict[K, V], key: K, value: V, most: int, on_dropped: Callable[[K], object] = lambda _: None) -> None:
-    """`key`, which has no entry, is the newest; beyond `most` entries the oldest goes, and `on_dropped` hears of it."""
+    """Add the entry of a new key; beyond `most` entries drop the oldest, and call `on_dropped` with its key."""
     entries[key] = value
     if len(entries) > most:
         oldest = next(iter(entries))

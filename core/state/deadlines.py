@@ -8,7 +8,7 @@ SLACK = 1024
 
 
 class Deadlines(Generic[K]):
-    """One time per key, in the engine clock's seconds. O(log n); what no longer counts is dropped before it is most."""
+    """One time per key, in the engine clock's seconds. O(log n); replaced times are dropped once they are most."""
 
     __slots__ = ("_at", "_heap", "_made")
 
@@ -18,7 +18,7 @@ class Deadlines(Generic[K]):
         self._made = 0
 
     def put(self, key: K, at: float) -> None:
-        """From now on this is the key's time."""
+        """Set the key's time."""
         self._at[key] = at
         self._made += 1
         heapq.heappush(self._heap, (at, self._made, key))
@@ -27,7 +27,7 @@ class Deadlines(Generic[K]):
             heapq.heapify(self._heap)
 
     def discard(self, key: K) -> None:
-        """It has no time any more."""
+        """Remove the key's time."""
         self._at.pop(key, None)
 
     def next(self) -> float | None:
@@ -37,7 +37,7 @@ class Deadlines(Generic[K]):
         return self._heap[0][0] if self._heap else None
 
     def take(self, now: float) -> K | None:
-        """The key whose time came first, if it has come; it has none any more. Of equal ones the one put first."""
+        """Remove and return the key with the nearest time, if that has come. Of equal ones the one put first."""
         nearest = self.next()
         if nearest is None or nearest > now:
             return None

@@ -1,6 +1,6 @@
-"""Which rows belong together: a group number per row, and a chain through the rows of each group, all in arrays.
+"""Groups of rows: a group number per row, and a linked list through the rows of each group, all in arrays.
 
-Number 0 is *no group*. Groups are numbered in the order they were first named, so lowest number first is oldest first.
+Number 0 is *no group*. Groups are numbered in the order they were first named, so the lowest number is the oldest.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from .rows import NULL
 
 
 class Groups(Columns):
-    """`number` int32 [rows]; per group: `ids` (JSON values), `size` (live rows), and the head of its chain of rows."""
+    """`number` int32 [rows]; per group: `ids` (JSON values), `size` (live rows), and the head of its list of rows."""
 
     __slots__ = ("_head", "_next", "count", "ids", "number", "numbers", "size")
 
@@ -31,7 +31,7 @@ class Groups(Columns):
         self._head = np.zeros(START, np.int64)
 
     def add(self, rows: Ints, group_ids: Sequence[bytes]) -> Ints:
-        """These rows, in no group so far, belong to these groups. Returns the group numbers."""
+        """Put these rows, in no group so far, into these groups. Returns the group numbers."""
         for group_id in group_ids:
             if group_id not in self.numbers:
                 self.numbers[group_id] = self.count

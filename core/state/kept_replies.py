@@ -1,7 +1,7 @@
 """Replies kept by `Idempotency-Key`: the same call gets the same reply and changes nothing (contract#idempotency).
 
-Pure: no clock, no I/O, nothing of HTTP; a reply is a status, bytes and a tag. The replies kept are state, made from the
-journal as partitions are. Calls that are not answered yet are the executor's and the parking lot's.
+No clock, no I/O, no HTTP: a reply is a status, bytes and a tag. Kept replies are state, rebuilt from the journal
+as partitions are. The executor and the parking lot track calls that have no reply yet.
 """
 
 from dataclasses import dataclass
@@ -51,8 +51,8 @@ def kept(keyed: Keyed, reply: Keepable) -> Kept:
 class KeptReplies:
     """Replies by key, the newest `most` of them and no more than `most_bytes`; age plays no part.
 
-    Two dicts of what the cyclic garbage collector does not track. Their own order is of no use for "the oldest": a dict
-    whose head was deleted is searched from its start.
+    Two dicts, whose entries the garbage collector does not track. Replies are numbered to find the oldest: the first
+    key of a dict is slow to find once many before it were deleted.
     """
 
     __slots__ = ("_by_key", "_keys", "_made", "_most", "_most_bytes", "bytes")
@@ -75,7 +75,7 @@ class KeptReplies:
         return found
 
     def put(self, reply: Kept) -> None:
-        """Keep the reply to a key that has none, and let the oldest go. One larger than all may be is not kept."""
+        """Keep the reply to a new key, and drop the oldest beyond the bounds. One above `most_bytes` is not kept."""
         size = size_of(reply)
         if size > self._most_bytes:
             return

@@ -1,7 +1,7 @@
-"""The history of keyed rows: custom metas that were replaced and keys that left, for those who follow the keys.
+"""The history of keyed rows: replaced custom metas and removed keys, for callers that follow the keys of a partition.
 
-Kept so that who follows the keys can be told of what is no longer there. It is state, and bounded: the oldest goes
-first, whole revisions at a time, but never the newest, so that who waits always hears of it.
+It is state, and bounded: the oldest revisions are dropped, each as a whole, but never the newest one, so that a waiting
+call always gets the change that wakes it.
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ MAX_BYTES = 8 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Columns, one value per entry: from this `revision` on the row of this index and key was not what it had been.
+    """Columns, one value per entry: at this `revision` the row of this index and key changed or was removed.
 
-    `size` int32 [entries, 2]: bytes of its key, and of its custom meta until then, which follow each other in `text`.
+    `size` int32 [entries, 2]: the lengths of its key and of its former custom meta, which follow each other in `text`.
     """
 
     revision: Ints
@@ -39,7 +39,7 @@ class Entries:
         return keys, cells
 
     def joined(self, other: "Entries") -> "Entries":
-        """These, and then the others."""
+        """These entries, then the others."""
         if not len(other.index):
             return self
         return Entries(
@@ -51,7 +51,7 @@ class Entries:
 
 
 class Trail:
-    """Entries by revision, their text in one buffer. `floor`: what happened up to this revision is not wholly here."""
+    """Entries by revision, their text in one buffer. `floor`: entries up to this revision may have been dropped."""
 
     __slots__ = ("_first", "_index", "_n", "_revision", "_size", "_text", "floor")
 
@@ -63,7 +63,7 @@ class Trail:
         self._text = bytearray()
 
     def add(self, revision: int, index: Ints, key: Cells, cell: Cells) -> None:
-        """Rows of one event."""
+        """Add the rows of one event."""
         self._reserve(len(index))
         new = slice(self._n, self._n + len(index))
         self._revision[new], self._index[new] = revision, index
@@ -90,7 +90,7 @@ class Trail:
         self._first, self._n = 0, kept
 
     def _trim(self) -> None:
-        """Down to the bounds, well below what brings it here: not once for each entry that comes."""
+        """Drop entries down to the bounds. It runs once they are exceeded by a quarter, not for each new entry."""
         revisions = self._revision[self._first : self._n]
         left = np.cumsum(self._size[self._first : self._n].sum(1, dtype=np.int64)[::-1])[::-1]
         over = max(len(revisions) - MAX_ROWS, int(np.count_nonzero(left > MAX_BYTES)))
@@ -103,7 +103,7 @@ class Trail:
 
 
 class KeyHistory:
-    """`replaced`: custom metas of rows that were there before; `left`: keys that are not listed any more.
+    """`replaced`: former custom metas of rows that changed; `left`: keys that are not listed any more.
 
     `born`: the revision that made the partition, or that came after the deletion of one of its name: what was before
     that is not known. `changed_at`: the revision at which a row last changed, came or left, and `changed_before` the
@@ -119,17 +119,17 @@ class KeyHistory:
         self.memo: object = None
 
     def had_another(self, revision: int) -> None:
-        """There was a partition of this name, deleted at this revision, and none since."""
+        """An earlier partition of this name was deleted at this revision, and none was made since."""
         self.born = revision + 1
 
     def start_over(self, revision: int) -> None:
-        """All may be another at this revision: nothing that was before can be told."""
+        """Drop the history: at this revision any row may have changed."""
         self.replaced.floor = self.left.floor = revision
         self.changed_at = self.changed_before = revision
         self.memo = None
 
     def can_tell(self, revision: int, with_metas: bool) -> bool:
-        """Whether all that happened after this revision is known; `with_metas`: the replaced metas too.
+        """Whether every change after this revision is known; `with_metas`: the replaced custom metas too.
 
         Who begins at 0 has no copy, so of nothing that left need be told. Who was told something before `born` may have
         followed another partition of this name, which a deletion or a restore took away.
@@ -144,21 +144,21 @@ class KeyHistory:
             self.memo = None
 
     def since(self, revision: int) -> Entries:
-        """What rows were before, and are not since after this revision."""
+        """The former keys and custom metas of rows that changed or left after this revision."""
         return self.left.since(revision).joined(self.replaced.since(revision))
 
     def begin(self, revision: int, first: int) -> None:
-        """Rows from this index on are new: what is said of them in the same change replaces nothing."""
+        """Rows from this index on are new: custom meta that the same change gives them replaces nothing."""
         self._newest = (revision, first)
 
     def replace(self, revision: int, held: Rows, rows: Ints, cells: Cells) -> None:
-        """The custom meta of these rows is about to be another; `cells` is the column of what is there."""
+        """Record the custom meta of these rows before it is replaced; `cells` is the column of it."""
         if self._newest[0] == revision:
             rows = rows[held.global_index[rows] < self._newest[1]]
         _add(self.replaced, revision, held, rows, cells)
 
     def leave(self, revision: int, held: Rows, rows: Ints, cells: Cells | None) -> None:
-        """The keys of these rows are about not to be listed any more."""
+        """Record the keys of these rows before they leave the listing."""
         _add(self.left, revision, held, rows, cells)
 
 

@@ -63,7 +63,7 @@ class Partition:
         self.key_history = KeyHistory(revision)  # what keyed rows were before their last change
         self._located: tuple[bytes, Ints] = NOWHERE  # the rows of the indexes that were located last
 
-    # What is asked often
+    # Queries
 
     @property
     def fields(self) -> dict[str, Field]:
@@ -72,7 +72,7 @@ class Partition:
 
     @property
     def status(self) -> StatusWords:
-        """Who has which field."""
+        """Which fields are ready, per row."""
         return self.grid.status
 
     def mask(self, fields: Iterable[Field]) -> Ints:
@@ -132,21 +132,21 @@ class Partition:
     def supplies_of(self, name: str) -> Iterator[Supply]:
         return (supply for (task, _), supply in self.supplies.items() if task == name)
 
-    # What events share
+    # Steps that events share
 
     def drop_supplies_of_width(self, width: int) -> None:
-        """The words of readiness had this width: if they have another now, no mask fits any more."""
+        """Drop all supplies if the status words no longer have this width: no mask fits any more."""
         if self.grid.status.width != width:
             self._drop_all_supplies()
 
     def withhold(self, name: str, rows: Ints) -> None:
-        """The task cannot take these rows any more."""
+        """Take these rows out of the task's supplies."""
         for supply in self.supplies_of(name):
             supply.discard(rows)
         self.filtered.note(rows, self)
 
     def offer(self, name: str, supply: Supply, rows: Ints, before: Ints, after: Ints) -> None:
-        """Of these rows, those that the words `after` make ready, and `before` did not, and that are free."""
+        """Add those of these rows that are ready by the words `after`, not by `before`, and free."""
         fresh = covers(after, supply.mask) & ~covers(before, supply.mask)
         task = self.tasks.get(name)
         if task is not None:
@@ -155,13 +155,13 @@ class Partition:
             supply.add(rows[fresh])
 
     def task(self, name: str) -> Task:
-        """Made at its first use."""
+        """The task of this name, made at its first use."""
         if name not in self.tasks:
             self.tasks[name] = Task(self.rows.capacity)
         return self.tasks[name]
 
     def offer_again(self, name: str, rows: Ints) -> None:
-        """These live rows are free again."""
+        """Put these live rows, which are free again, into the task's supplies."""
         for supply in self.supplies_of(name):
             supply.add(rows[covers(self.grid.status.gather(rows), supply.mask)])
         self.filtered.note(rows, self)
@@ -192,14 +192,14 @@ class Partition:
         self.supplies.clear()
         self.filtered.drop()
 
-    # Room
+    # Capacity
 
     def locate_at(self, indexes: bytes, rows: Ints) -> None:
-        """The rows of these indexes, which the events of one change mostly name again."""
+        """Remember the rows of these indexes, which the next events of a change mostly name again."""
         self._located = (indexes, rows)
 
     def touch(self, indexes: bytes) -> Ints:
-        """The rows of these indexes, changed as of the partition's revision."""
+        """The rows of these indexes; marks them as changed at the partition's revision."""
         if indexes != self._located[0]:
             self.locate_at(indexes, self.rows.locate(unpack(indexes)))
         rows = self._located[1]
@@ -220,17 +220,17 @@ class Partition:
             self.custom_meta = grown(self.custom_meta, capacity, EMPTY)
 
     def tidy(self) -> None:
-        """Close the gaps once they are most."""
+        """Close the gaps once they outnumber the held rows."""
         held = self.rows.held_count
         if self.rows.n - 1 - held > max(GAPS, held) or not held:
             self._close_gaps()
 
     def forget_rows(self) -> None:
-        """Where rows stand, or whether they do, has changed."""
+        """Forget the remembered rows: some moved, came or left."""
         self._located = NOWHERE
 
     def _close_gaps(self) -> None:
-        """Give back what cleared rows held; row numbers change, so the supplies go too."""
+        """Free the memory of cleared rows. Row numbers change, so all supplies are dropped."""
         rows = np.concatenate([np.zeros(1, np.int64), self.rows.held()])
         capacity = len(rows) + 15
         self.grid.compact(rows, capacity)

@@ -1,7 +1,8 @@
-"""The rows of a partition: which sample stands where. A sample is a row number, found by binary search.
+"""The rows of a partition: the index, key and liveness of the sample at each row number.
 
-Indexes only grow, so the vector of them is sorted as it is. Row 0 is the absent row; cleared rows stay as gaps until
-`compact` closes them. A row that is clearing is not live, so that nothing finds it, but keeps all it has.
+Indexes only grow, so their column is always sorted and a row is found by binary search. Row 0 is the absent row;
+cleared rows stay as gaps until `compact` closes them. A clearing row is not live, so no lookup finds it, but it keeps
+its data.
 """
 
 from collections.abc import Mapping, Sequence
@@ -122,23 +123,23 @@ class Rows(Columns):
         return np.flatnonzero(self.state[start : self.n] == LIVE)[:limit] + start
 
     def remove(self, rows: Ints) -> None:
-        """These live rows are gone."""
+        """Clear these live rows."""
         self.state[rows] = GONE
         self.live_count -= len(rows)
         self._unname(rows, self.by_key)
 
     def hide(self, rows: Ints) -> None:
-        """These live rows are clearing."""
+        """Make these live rows clearing."""
         self._turn(rows, CLEARING)
         self._move_keys(rows, self.by_key, self.clearing_keys)
 
     def show(self, rows: Ints) -> None:
-        """These rows were clearing, and are live again."""
+        """Make these clearing rows live again."""
         self._turn(rows, LIVE)
         self._move_keys(rows, self.clearing_keys, self.by_key)
 
     def drop(self, rows: Ints, with_tombstones: bool) -> None:
-        """These rows were clearing, and are gone; with tombstones their keys may never be created again."""
+        """Remove these clearing rows; with tombstones their keys can never be created again."""
         self.state[rows] = GONE
         self.clearing_count -= len(rows)
         if with_tombstones:

@@ -1,7 +1,7 @@
 """Rows inserted with `ttl_s`: they disappear unless one of their fields is produced in time.
 
-The rows of one call are one batch with one deadline, whatever their number. A row points to its batch by number, the
-revision of that call; a batch that no row points to is over. Derived from events, the deadlines are the engine's.
+The rows of one call are one batch with one deadline. Each row holds the number of its batch, the revision of that call;
+a batch that no row holds is dropped. The deadlines themselves are in core.state.service.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from .rows import Rows
 
 @dataclass(slots=True)
 class TimedBatch:
-    """`left`: how many rows still point to it."""
+    """Rows with one deadline. `left`: how many of them still have no field."""
 
     indexes: bytes
     length_s: float
@@ -37,14 +37,14 @@ class Ttls(Columns):
         self.batches: dict[int, TimedBatch] = {}
 
     def begin(self, rows: Ints, event: Timed, number: int, capacity: int) -> None:
-        """These rows, which have none, have their time from now on."""
+        """Start the time limit of these rows, which have none so far."""
         if self.number is None:
             self.number = np.zeros(capacity, np.int64)
         self.number[rows] = number
         self.batches[number] = TimedBatch(event.indexes, event.length_s, len(rows))
 
     def end(self, rows: Ints) -> list[int]:
-        """These rows have a field now, or another time, or are gone. The numbers of batches that are over by that."""
+        """End the time limit of these rows. Returns the numbers of the batches that have no rows left."""
         if not self.batches or self.number is None:
             return []
         numbers = self.number[rows]
@@ -62,7 +62,7 @@ class Ttls(Columns):
         return not batch.left
 
     def rows_of(self, number: int, rows: Rows) -> Ints:
-        """The live rows that still point to this batch."""
+        """The live rows that are still in this batch."""
         if self.number is None:
             return np.empty(0, np.int64)
         found = rows.locate(unpack(self.batches[number].indexes))

@@ -1,6 +1,6 @@
-"""Predicates over custom meta (`where`), and the numbers samplers go by (`Weight`): parsed, checked, hashable values.
+"""Predicates over custom meta (`where`) and the weights of samplers (`Weight`), as checked, hashable values.
 
-They see JSON cells, decode each distinct one once, and answer for all rows at a time. They know no rows and no state.
+They take JSON cells, decode each distinct one once, and answer for all at once. They know nothing of rows or state.
 """
 
 import operator
@@ -21,7 +21,7 @@ Scalar = bool | int | float | str
 Operand = tuple[str, Scalar]
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.float64 | np.complex128]
-EXACT = 2.0**53  # below it a float64 is any integer
+EXACT = 2.0**53  # below it a float64 holds every integer exactly
 
 MAX_CONDITIONS = 32
 MAX_PATH = 32
@@ -52,7 +52,7 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class ConditionIn(Protocol):
-    """One condition as it comes in; `value` None: not given."""
+    """An incoming condition; `value` None: not given."""
 
     @property
     def path(self) -> str | Sequence[str]: ...
@@ -64,14 +64,14 @@ class ConditionIn(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`operands`, with their kinds, are what the value at `path` is held against: 1 is 1.0, and not true."""
+    """Compares the value at `path` with `operands`, each with its kind: 1 equals 1.0, and does not equal true."""
 
     path: tuple[str, ...]
     op: str
     operands: frozenset[Operand]
 
     def holds(self, values: Iterable[object]) -> list[bool]:
-        """Which of the values found at the path fulfil it; one of another kind than the operand's never does."""
+        """Which of these values at the path fulfil it; a value of another kind than the operand's never does."""
         if self.op in ("==", "in"):
             among = _by_type(self.operands)
             return [value in among.get(type(value), ()) for value in values]
@@ -87,7 +87,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """All conditions must hold (contract#where). Asked the same, it is the same: what was made for one serves all."""
+    """All conditions must hold (contract#where). Equal conditions make equal objects, so claims share a supply."""
 
     conditions: tuple[Condition, ...]
 
@@ -114,8 +114,8 @@ class Weight:
         return np.asarray(self.exactly(cells).real)
 
     def exactly(self, cells: Sequence[bytes]) -> Numbers:
-        """As `of`, with nothing lost: complex128 where an integer is no float64, which then is the real part, and what
-        it lacks the imaginary one. Rounding keeps the order and numpy sorts by both, so these sort as the numbers do.
+        """As `of`, without rounding: where an integer does not fit a float64, complex128 with the rounded integer as
+        real part and the rest as imaginary part. Numpy sorts by both, so they sort as the integers do.
         """
         return _of_distinct(cells, self._numbers)
 
@@ -200,8 +200,8 @@ def _by_type(operands: Iterable[Operand]) -> Mapping[type, set[Scalar]]:
 
 
 def _of_distinct(cells: Sequence[bytes], answer: Callable[[Sequence[bytes]], npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """`answer(cells)`. Equal cells are decoded once, where the first ones show that there are any: to find them costs
-    as much as to decode small ones.
+    """`answer(cells)`, with equal cells decoded once if the first cells contain equal ones. Finding them costs as much
+    as decoding small cells.
     """
     first = cells[:_SAMPLE]
     if 2 * len(set(first)) > len(first):
@@ -229,7 +229,7 @@ def _columns(cells: Iterable[bytes], members: tuple[str, ...]) -> dict[str, list
 
 @lru_cache(256)
 def _reader(members: tuple[str, ...]) -> tuple[Callable[[bytes], Any], Any]:
-    """Decodes only these members of a cell: the others are skipped at an eighth of the cost. And what `null` has."""
+    """(a decoder of only these members of a cell, its value for `null`). Skipping a member costs an eighth."""
     names = {f"at{i}": member for i, member in enumerate(members)}
     kind = msgspec.defstruct("Cell", [(name, Any, MISSING) for name in names], rename=names, gc=False)
     return msgspec.json.Decoder(kind | None).decode, kind()

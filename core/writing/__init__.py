@@ -1,1 +1,1 @@
-"""How a write is decided: what the caller sent is checked, and becomes events. Nothing changes before commit."""
+"""Turns a write into events: checks what the caller sent, and changes nothing before commit."""

@@ -1,7 +1,7 @@
 """Refuses writes to samples that are cleared or clearing, by index and by key.
 
-Nothing that was cleared comes back, and nothing written to it lands elsewhere. A caller may have cleared ones left out
-of its write; one that is clearing may yet come back, so the call is refused until that is settled.
+A cleared sample never comes back, and a write to it never reaches another one. A caller may ask to skip cleared
+samples. A clearing one may come back, so writes to it are refused until its clear is committed or aborted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ def check_keys(rows: Rows, names: Sequence[bytes], skip: bool) -> None:
         _refuse(SampleClearing, names, rows.clearing_keys)
 
 
-def _refuse(error: type[SampleCleared | SampleClearing], names: Sequence[bytes], gone: Mapping[bytes, int]) -> None:
-    keys = [msgspec.json.decode(name, type=str) for name in names if name in gone]
+def _refuse(error: type[SampleCleared | SampleClearing], names: Sequence[bytes], refused: Mapping[bytes, int]) -> None:
+    keys = [msgspec.json.decode(name, type=str) for name in names if name in refused]
     if keys:
         raise error(keys=keys)

@@ -1,7 +1,7 @@
-"""A write while it is decided: the rows it means, what would change, and the events for that.
+"""A write before its commit: the rows it names and the events for their changes. Insert and produce share it.
 
-Nothing is applied until commit. A new row stands as row 0, the absent row, which has no group, no meta and no field
-either. Inserting and producing share these steps.
+Nothing is applied until commit. A new row is represented by row 0, the absent row, which has no group, no meta and no
+field either.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ from core.state.cells.readiness import covers
 from core.state.cells.signatures import from_bytes
 from core.state.partition import Partition
 
-from . import absent as gone
+from . import absent
 from .schemas import FieldsWrite
 
 T = TypeVar("T")
@@ -42,8 +42,8 @@ T = TypeVar("T")
 class Draft:
     """Rows of one partition and the events collected for them. `created` counts new rows.
 
-    `named` rows are what the caller's columns are as long as. `written`: which of them are written, by position, where
-    cleared ones are left out (None: all); `skipped` are those.
+    `named`: how many rows the caller named, which is the length of its columns. `written`: the positions of those that
+    are written, where cleared ones are left out (None: all are). `skipped`: the cleared ones.
     """
 
     def __init__(self, engine: Engine, partition_id: str, partition: Partition | None) -> None:
@@ -63,7 +63,7 @@ class Draft:
 
     @property
     def is_all_new(self) -> bool:
-        """There are rows, and none was there before."""
+        """Every row is new, and there is at least one."""
         return self.created == len(self.rows) > 0
 
     def packed(self) -> bytes:
@@ -100,10 +100,10 @@ class Draft:
             self._absent(skip)
 
     def _absent(self, skip: bool) -> None:
-        absent = self.indexes[self.rows == 0]
-        gone.check_indexes(self.partition.rows, absent, self.engine.next_index, skip)
+        missing = self.indexes[self.rows == 0]
+        absent.check_indexes(self.partition.rows, missing, self.engine.next_index, skip)
         self.written = np.flatnonzero(self.rows)
-        self.indexes, self.rows, self.skipped = self.indexes[self.written], self.rows[self.written], absent.tolist()
+        self.indexes, self.rows, self.skipped = self.indexes[self.written], self.rows[self.written], missing.tolist()
 
     def add(self, count: int) -> None:
         """`count` new rows without keys."""
@@ -120,7 +120,7 @@ class Draft:
             raise DuplicateKeys(keys=_repeated(keys))
         self.named = len(keys)
         names = json_values(keys)
-        gone.check_keys(self.partition.rows, names, skip)
+        absent.check_keys(self.partition.rows, names, skip)
         if self.partition.rows.tombstones and not self.partition.rows.tombstones.keys().isdisjoint(names):
             keys, names = self._left_out(keys, names)
         found = self.partition.rows.find(names)
@@ -137,7 +137,7 @@ class Draft:
             self.rows = self.partition.rows.locate(self.indexes)
 
     def _left_out(self, keys: list[str], names: list[bytes]) -> tuple[list[str], list[bytes]]:
-        """Without those that were cleared for good."""
+        """The keys and names without those that have a tombstone; the others become `skipped`."""
         tombstones = self.partition.rows.tombstones
         kept = [i for i, name in enumerate(names) if name not in tombstones]
         self.written = np.array(kept, np.int64)
@@ -145,7 +145,7 @@ class Draft:
         return [keys[i] for i in kept], [names[i] for i in kept]
 
     def of_written(self, cells: Cells) -> Cells:
-        """A column for the named rows as one for those that are written."""
+        """The part of a column over the named rows that is for the written ones."""
         if self.written is None or isinstance(cells, bytes):
             return cells
         return [cells[i] for i in self.written.tolist()]
@@ -174,7 +174,7 @@ class Draft:
         )
 
     def require(self, revision: int) -> None:
-        """No row has changed after `revision`. Raises PreconditionFailed, naming those that have."""
+        """Check that no row changed after `revision`. Raises PreconditionFailed, naming those that did."""
         late = self.partition.rows.revision[self.rows] > revision
         if late.any():
             raise PreconditionFailed(
@@ -185,7 +185,7 @@ class Draft:
     # What changes
 
     def group(self, group_ids: list[bytes]) -> None:
-        """Set groups, once. Raises GroupConflict."""
+        """Set the groups of rows that have none. Raises GroupConflict for a row in another group."""
         groups = self.partition.groups
         if self.is_all_new and NULL not in group_ids:
             self.events.append(Grouped(self.partition_id, self.packed(), group_ids))
@@ -214,7 +214,7 @@ class Draft:
             self.events.append(CustomMetaSet(self.partition_id, indexes, [after[i] for i in at]))
 
     def time(self, length_s: float) -> None:
-        """Rows that never had a field disappear in `length_s` seconds, unless they get one; said again, from now."""
+        """Start, or start again, the time limit of rows that never had a field."""
         at = np.flatnonzero(~self.partition.grid.written(self.rows).any(1))
         if len(at):
             self.events.append(Timed(self.partition_id, pack(self.indexes[at]), length_s))
@@ -257,7 +257,7 @@ class Draft:
         return np.flatnonzero(is_changed)
 
     def commit(self) -> int:
-        """Apply what was collected, if anything; the partition's revision after it."""
+        """Commit the collected events, if there are any. Returns the partition's revision."""
         if self.events:
             self.engine.commit(*self.events)
         return self.engine.revision_of(self.partition_id)

@@ -1,6 +1,6 @@
-"""From what a caller sent to what events carry: schemas and columns, checked for meaning. Raises Invalid.
+"""Checks the schemas and columns of a write for meaning, and turns them into what events carry. Raises Invalid.
 
-Shapes of the members (types, ranges) were checked by the wire; the protocols below are how this module sees them.
+The wire has checked types and ranges; the protocols below describe what it passes on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ GroupIds = Sequence[str | int | None] | ConstGroup
 
 
 class DeclarationIn(Protocol):
-    """A field declaration as it comes in."""
+    """An incoming field declaration."""
 
     @property
     def kind(self) -> str | None: ...
@@ -57,7 +57,7 @@ class DeclarationIn(Protocol):
 
 
 class SchemaIn(DeclarationIn, Protocol):
-    """A field schema as it comes in."""
+    """An incoming field schema."""
 
     @property
     def shapes(self) -> list[list[int]] | ConstShape | None: ...
@@ -90,14 +90,14 @@ SizeColumn = int | Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class FieldsWrite:
-    """What a write says of its fields: `signature` (core.state.cells.signatures), `sizes` int32 [rows or 1, slots]."""
+    """The fields of a write: `signature` (core.state.cells.signatures), `sizes` int32 [rows or 1, slots], cells."""
 
     signature: bytes
     sizes: Sizes
     backend: list[bytes | list[bytes]]
 
     def at(self, rows: Ints) -> "FieldsWrite":
-        """Of these rows only."""
+        """The part for these rows."""
         sizes = self.sizes if len(self.sizes) == 1 else self.sizes[rows]
         places = rows.tolist()
         cells = [cell if isinstance(cell, bytes) else [cell[i] for i in places] for cell in self.backend]
@@ -109,9 +109,9 @@ def fields_write(
 ) -> FieldsWrite:
     """The write of these schemas for `rows` rows; `cells` are checked. Raises DtypeConflict for ranks that differ.
 
-    A signature seen before is recognised by what was said, sizes aside, and not checked again.
+    A signature seen before is found by its key, without the sizes, and not checked again.
     """
-    said: list[FieldKey] = []
+    field_keys: list[FieldKey] = []
     columns: list[SizeColumn] = []
     for name, schema in schemas.items():
         lengths, shapes, shape = schema.lengths, schema.shapes, schema.shape
@@ -124,8 +124,9 @@ def fields_write(
         elif shape is not None:
             rank = len(shape)
             columns += shape
-        said.append((name, schema.kind, schema.dtype, schema.ragged, rank, type(lengths), type(shapes), type(shape)))
-    key = tuple(said)
+        types = type(lengths), type(shapes), type(shape)
+        field_keys.append((name, schema.kind, schema.dtype, schema.ragged, rank, *types))
+    key = tuple(field_keys)
     signature = signatures.get(key) or signatures.put(key, _signature(schemas, key))
     return FieldsWrite(signature, _sizes(columns, rows), [cells.get(name, NULL) for name in schemas])
 
@@ -139,7 +140,7 @@ def _lengths(lengths: list[int] | ConstSize, rows: int, name: str) -> SizeColumn
 
 
 def _shapes(shapes: list[list[int]] | ConstShape, rows: int, name: str) -> tuple[int | None, Sequence[SizeColumn]]:
-    """(rank, one column per dimension); shapes of no rows tell no rank."""
+    """(rank, one column per dimension); the rank is None for no rows."""
     if not isinstance(shapes, list):
         return len(shapes.const), shapes.const
     if len(shapes) != rows:
@@ -160,9 +161,9 @@ def _sizes(columns: list[SizeColumn], rows: int) -> Sizes:
     return sizes
 
 
-def _signature(schemas: Mapping[str, SchemaIn], said: SignatureKey) -> bytes:
+def _signature(schemas: Mapping[str, SchemaIn], key: SignatureKey) -> bytes:
     check_fields(schemas, "body.field_schema")
-    return to_bytes([_field_signature(one[0], schemas[one[0]], one[4]) for one in said])
+    return to_bytes([_field_signature(one[0], schemas[one[0]], one[4]) for one in key])
 
 
 def _field_signature(name: str, schema: SchemaIn, rank: int | None) -> FieldSignature:

@@ -450,7 +450,7 @@ def test_at_the_deadline_it_says_that_there_was_nothing() -> None:
     put(engine, a=2)
     found = again(waiting, is_last=True)
     assert isinstance(found, Changes)
-    assert (found.tells, found.revision) == (False, engine.revision)
+    assert (found.has_items, found.revision) == (False, engine.revision)
 
 
 def test_the_end_of_the_partition_ends_the_wait() -> None:

@@ -1,4 +1,4 @@
-"""Columns and arrays to JSON bytes, as contract#columns writes them. Pure functions; cells are never decoded."""
+"""Encodes columns and arrays as JSON bytes, as contract#columns defines them. Pure functions; no cell is decoded."""
 
 from collections.abc import Iterable, Sequence
 
@@ -37,7 +37,7 @@ def column(values: Sequence[bytes], expand: bool) -> bytes:
 
 
 def folded(cells: Piece, rows: int, is_even: bool, expand: bool) -> Pieces:
-    """Cells with commas between as a column: `{"const": v}` where two or more are the same. `is_even`: in length."""
+    """A column of comma-separated cells: `{"const": v}` where two or more are all the same. `is_even`: in length."""
     step = (len(cells) + 1) // rows if rows else 0
     if is_even and rows > 1 and not expand and cells[: step - 1] == cells[1 - step :]:
         text = bytes(cells)

@@ -1,4 +1,4 @@
-"""One field of a partition: its schema as it stands, where its sizes are, and the backend meta of its cells.
+"""One field of a partition: its current schema, the slots of its sizes, and the backend meta of its cells.
 
 A field knows nothing of readiness; callers pass the rows that have it (`holders`) where that matters.
 """
@@ -35,7 +35,7 @@ class CellColumn:
         return self.const if self.cells is None else None
 
     def forget_const(self) -> None:
-        """No row has the field any more, so the constant is nobody's; cells set for rows without it stay."""
+        """No row has the field any more: drop the constant. Cells that were set for rows without the field stay."""
         self.const = NULL
 
     def put(self, rows: Ints, value: bytes | list[bytes], holders: Holders, capacity: int) -> None:
@@ -119,7 +119,7 @@ class Field:
         self.declare(declared)
 
     def declare(self, declared: Declared | None) -> None:
-        """As no sample had it: back to the declaration, or to nothing known."""
+        """No sample has the field: reset its schema to the declaration, or to nothing."""
         self.declared = declared
         self.kind: str | None = declared.kind if declared else None
         self.dtype: str | None = declared.dtype if declared else None
@@ -130,23 +130,23 @@ class Field:
         self._heads: dict[bool, bytes] = {}
 
     def adopt(self, declared: Declared) -> None:
-        """A declaration that comes after the first write, and does not contradict it."""
+        """Take a declaration that comes after the first write and does not contradict it."""
         self.declared = declared
         if self.kind == "tensor" and not self.ragged and (declared.ragged or declared.shape not in (None, self.shape)):
             self.become_ragged()
 
     def become(self, signature: FieldSignature, slot: int) -> None:
-        """The first write says what it is."""
+        """Take the schema of the first write."""
         self.kind, self.dtype, self.rank, self.slot = signature.kind, signature.dtype, signature.rank, slot
         self._heads.clear()
 
     def become_ragged(self) -> None:
-        """Samples differ in shape from here on."""
+        """From now on samples may differ in shape."""
         self.ragged = True
         self._heads.clear()
 
     def take_shape(self, shape: tuple[int, ...], has_others: bool) -> None:
-        """A write of one shape for a field that is not ragged: now it has this one, or is ragged."""
+        """A write of one shape to a field that is not ragged: the field takes it, or becomes ragged."""
         if self.shape is not None and self.shape != shape and (has_others or self._is_declared_otherwise()):
             self.become_ragged()
         else:
@@ -156,23 +156,23 @@ class Field:
     def _is_declared_otherwise(self) -> bool:
         return self.declared is not None and self.declared.shape is not None
 
-    def check(self, said: FieldSignature | Declared) -> None:
-        """Raises KindConflict or DtypeConflict where a write or a declaration contradicts what the field is."""
+    def check(self, given: FieldSignature | Declared) -> None:
+        """Raises KindConflict or DtypeConflict where a write or a declaration contradicts the schema."""
         if self.kind is None:
             return
-        if said.kind != self.kind:
+        if given.kind != self.kind:
             raise KindConflict(
-                f"field {self.name!r} is of kind {self.kind}, not {said.kind}: use another field name",
+                f"field {self.name!r} is of kind {self.kind}, not {given.kind}: use another field name",
                 fields=[self.name],
             )
-        if said.dtype != self.dtype:
-            raise DtypeConflict(f"field {self.name!r} has dtype {self.dtype}, not {said.dtype}", fields=[self.name])
-        rank = _rank_of(said)
+        if given.dtype != self.dtype:
+            raise DtypeConflict(f"field {self.name!r} has dtype {self.dtype}, not {given.dtype}", fields=[self.name])
+        rank = _rank_of(given)
         if None not in (self.rank, rank) and self.rank != rank:
             raise DtypeConflict(f"field {self.name!r} has rank {self.rank}, not {rank}", fields=[self.name])
 
     def head(self, flat: bool) -> bytes:
-        """Its schema in a batch as JSON, without the column and the closing brace where it is ragged."""
+        """Its schema in a batch as JSON; where it is ragged, only the part before the column of shapes."""
         head = self._heads.get(flat)
         if head is None:
             head = self._heads[flat] = self._head(flat)
@@ -187,8 +187,8 @@ class Field:
         return start + (b'true,"lengths":' if flat else b'true,"shapes":')
 
 
-def _rank_of(said: FieldSignature | Declared) -> int | None:
-    """Of a write's signature or of a declaration; None where it says none."""
-    if isinstance(said, FieldSignature):
-        return said.rank
-    return None if said.shape is None else len(said.shape)
+def _rank_of(given: FieldSignature | Declared) -> int | None:
+    """The rank in a write's signature or a declaration; None where it gives none."""
+    if isinstance(given, FieldSignature):
+        return given.rank
+    return None if given.shape is None else len(given.shape)

@@ -18,10 +18,10 @@ _NO_SIZES: Sizes = np.zeros((1, 0), np.int32)
 
 
 class Grid:
-    """`produced` counts cells per field bit, `hidden` those of rows that are clearing, which keep all they have.
+    """`produced` counts the ready cells per field bit, `hidden` those of clearing rows, which keep their cells.
 
-    A row *has* a field once it was written, also while its cell is `revoked`; it is ready by `status` alone.
-    Every change of a field's schema or constant ends all placements.
+    A row *has* a field once the field was written, also while the cell is `revoked`; only `status` says that it is
+    ready. Every change of a field's schema or constant drops all placements.
     """
 
     __slots__ = ("_free_bits", "_placements", "capacity", "fields", "hidden", "produced", "revoked", "sizes", "status")
@@ -37,7 +37,7 @@ class Grid:
         self._free_bits: list[int] = []
         self._placements: Memo[bytes, Placement] = Memo()
 
-    # Asked
+    # Queries
 
     def mask(self, fields: Iterable[Field]) -> Ints:
         """The bit words of these fields: int64 [words]."""
@@ -67,7 +67,7 @@ class Grid:
         return [cells] * len(rows) if isinstance(cells, bytes) else cells
 
     def placement(self, signature: bytes) -> Placement | None:
-        """What a signature means here; None while it has a new field. Raises KindConflict, DtypeConflict."""
+        """The placement of a signature; None while one of its fields is new. Raises KindConflict, DtypeConflict."""
         found = self._placements.get(signature)
         if found is None:
             signatures = from_bytes(signature)
@@ -86,10 +86,10 @@ class Grid:
         found = place(signatures, [self.fields[one.name] for one in signatures], self.status.width)
         return self._placements.put(signature, found)
 
-    # Changed
+    # Changes
 
     def declare(self, declared: Declared) -> None:
-        """A field of the partition's settings; one that is there adopts it."""
+        """Declare a field of the partition's settings; an existing field adopts the declaration."""
         field = self.fields.get(declared.name)
         if field is None:
             self._add(declared.name, declared)
@@ -98,7 +98,7 @@ class Grid:
             self._placements.clear()
 
     def produce(self, rows: Ints, event: Produced) -> tuple[Placement, Ints, Ints]:
-        """The fields of the event are ready for `rows`: its place, and their words before and after."""
+        """Make the event's fields ready for `rows`. Returns their placement, and the rows' words before and after."""
         found = self._placements.get(event.signature) or self._place(event.signature)
         before = self.status.gather(rows)
         after = before | found.mask
@@ -157,7 +157,7 @@ class Grid:
             self.produced[found.bits] += len(before)
 
     def patch(self, rows: Ints, cells: dict[str, bytes | list[bytes]]) -> None:
-        """Other cells for rows that are there; makes nothing ready."""
+        """Replace the backend meta of rows; makes nothing ready."""
         for name, values in cells.items():
             column = self.fields[name].backend
             column.spread(self.holders(self.fields[name]), self.capacity)
@@ -165,7 +165,7 @@ class Grid:
         self._placements.clear()
 
     def hide(self, rows: Ints, step: int = 1) -> None:
-        """These rows are clearing (step -1: no longer): what they have does not count as live."""
+        """Take the cells of these rows, which are clearing, out of the live counts (`step` -1: back into them)."""
         cells = count_bits(self.status.gather(rows))
         self.hidden[: len(cells)] += step * cells
 
@@ -179,7 +179,7 @@ class Grid:
         self.produced -= count_bits(cells)
 
     def clear(self, rows: Ints) -> Ints:
-        """These rows are gone: per field bit, how many cells went."""
+        """Remove the cells of these rows. Returns how many, per field bit."""
         words = self.status.gather(rows)
         gone = count_bits(words)
         self.produced[: len(gone)] -= gone
@@ -190,7 +190,7 @@ class Grid:
         return gone
 
     def forget(self, gone: Ints) -> list[Field]:
-        """Fields that the cleared cells were the last of: declared ones start anew, others are returned, and gone."""
+        """Handle fields that lost their last cell: reset declared ones; remove and return the others."""
         last = [field for field in self.fields.values() if gone[field.bit] and not self.held(field)]
         for field in last:
             if field.slot is not None and field.rank:
@@ -205,7 +205,7 @@ class Grid:
             self._placements.clear()
         return [field for field in last if field.declared is None]
 
-    # Room
+    # Capacity
 
     def resize(self, capacity: int) -> None:
         """Room for this many rows."""
@@ -227,7 +227,7 @@ class Grid:
 
 
 class _Others:
-    """Rows that had a field before a write, the written ones left out; found only when asked, and once."""
+    """Rows that had a field before a write, without the written ones. Found at the first call, then kept."""
 
     __slots__ = ("_field", "_found", "_grid", "_had", "_rows")
 

@@ -1,6 +1,6 @@
-"""A column of JSON cells in one buffer, side by side, so that a run of rows is read as one piece of bytes.
+"""A column of JSON cells side by side in one buffer, so that a run of rows is read as one slice.
 
-A cell stands there with a comma after it; most batches were written in order, and are then a column as they stand.
+A comma follows each cell, so cells that were written in order, as in most batches, already form a JSON column.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,10 @@ SLACK = 65_536
 
 
 class JsonBuffer(Columns):
-    """`start` int64 and `size` int32 [rows] into `text`; start 0 is null. What was replaced stays until it is half."""
+    """`start` int64 and `size` int32 [rows]: where each cell is in `text`; start 0 is null.
+
+    Replaced cells stay in `text` until they are more than half of it.
+    """
 
     __slots__ = ("_dead", "size", "start", "text")
 
@@ -46,7 +49,7 @@ class JsonBuffer(Columns):
         self._tidy()
 
     def clear(self, rows: Ints) -> None:
-        """These rows have no cell."""
+        """Remove the cells of these rows."""
         self._drop(rows)
         self.start[rows], self.size[rows] = 0, len(NULL)
         self._tidy()
@@ -56,7 +59,7 @@ class JsonBuffer(Columns):
         return np.flatnonzero(self.start)
 
     def joined(self, rows: slice | Ints) -> tuple[bytes | memoryview, bool]:
-        """The cells of `rows` with commas between, not copied where they stand so; whether all have one length."""
+        """(the cells of `rows` with commas between, whether all have one length); a view where they are adjacent."""
         start, size = self.start[rows], self.size[rows]
         if not len(start):
             return b"", False
@@ -76,7 +79,7 @@ class JsonBuffer(Columns):
             return b",".join([text[a:b] for a, b in zip(first, last, strict=True)])
 
     def _scattered(self, start: Ints, size: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> bytes:
-        """Byte by byte, without a step of Python for each cell."""
+        """As `_joined`, by one gather of bytes instead of a Python step for each cell."""
         length = size.astype(np.int64) + 1
         ends = np.cumsum(length)
         places = np.arange(ends[-1]) + np.repeat(start - ends + length, length)
@@ -97,7 +100,7 @@ class JsonBuffer(Columns):
         self._rewrite()
 
     def _append(self, text: bytes) -> None:
-        """What stands in the buffer never changes; while somebody still looks into it, what follows is a new one."""
+        """Append to the buffer. While a view of it exists it cannot grow, and is replaced by a new one."""
         try:
             self.text += text
         except BufferError:
@@ -107,7 +110,7 @@ class JsonBuffer(Columns):
         self._dead += int(self.size[rows].sum())
 
     def _mark_nulls(self, rows: Ints) -> None:
-        """A cell written as null is none."""
+        """Cells that were written as `null` count as absent."""
         four = rows[self.size[rows] == len(NULL)]
         if len(four):
             null = [cell == NULL for cell in self.cells(four)]
@@ -118,7 +121,7 @@ class JsonBuffer(Columns):
             self._rewrite()
 
     def _rewrite(self) -> None:
-        """Write what is in use anew, each shared cell once, in the order it stood."""
+        """Copy the cells in use to a new buffer, each shared cell once, in their old order."""
         used, place = np.unique(self.start, return_index=True)
         ends = (used + self.size[place]).tolist()
         with memoryview(self.text) as text:

@@ -1,7 +1,7 @@
 """JSON cells: custom meta and backend meta values as bytes, checked on the way in, never decoded on the way out.
 
-A column on its way in is a list with one value per row, or a `Const`: something whose `const` every row has. Checked,
-it is `Cells`: the `bytes` that all rows have, or a list.
+An incoming column is a list with one value per row, or a `Const`, whose `const` is the value of every row. A checked
+column is `Cells`: one `bytes` for all rows, or a list.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _MEMO_BYTES = 256
 
 
 class ConstCell(Protocol):
-    """`{"const": value}` as it comes in."""
+    """An incoming `{"const": value}`."""
 
     @property
     def const(self) -> bytes: ...
@@ -46,10 +46,10 @@ def to_list(cells: Cells, rows: int) -> list[bytes]:
 
 
 class CellChecker:
-    """Accepts what every later reader can decode: valid JSON, at most so deep and so long, numbers in range, no member
-    twice in an object.
+    """Accepts cells that every reader can decode: valid JSON of limited depth and length, with numbers in range and no
+    repeated member.
 
-    Small cells seen lately are remembered, so that equal ones are checked once and share their bytes.
+    Recent small cells are cached, so that equal ones are checked once and share their bytes.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -57,7 +57,7 @@ class CellChecker:
         self._memo: dict[bytes, bytes] = {}
 
     def column(self, column: Column, rows: int, loc: str, wrappers: int, *, patch: bool = False) -> Cells:
-        """`column` checked, for `rows` rows; `wrappers` is how deep its cells stand in the body.
+        """`column` checked, for `rows` rows; `wrappers`: how many levels of the body enclose a cell.
 
         With `patch`, every cell must be an object or null. Raises Invalid, naming the member.
         """
@@ -69,7 +69,7 @@ class CellChecker:
         return cells[0] if cells and cells.count(cells[0]) == rows else cells
 
     def columns(self, columns: Mapping[str, Column], rows: int, loc: str, wrappers: int) -> dict[str, Cells]:
-        """As `column`, by field. Most writes have one row or constants, and cells that were seen before."""
+        """As `column`, by field; fast for the usual write, of one row or constants, whose cells are cached."""
         out: dict[str, Cells] = {}
         for name, column in columns.items():
             one = (column[0] if len(column) == rows == 1 else b"") if isinstance(column, list) else column.const
@@ -78,7 +78,7 @@ class CellChecker:
         return out
 
     def cell(self, raw: bytes, loc: str, wrappers: int, patch: bool) -> bytes:
-        """One checked cell, shared with equal ones seen lately."""
+        """One checked cell; recent equal cells share their bytes."""
         value = bytes(raw)
         if patch and value[:1] != b"{" and value != NULL:
             raise Invalid.at(loc, "must be an object (a patch of members), or null to leave the row alone")
@@ -94,7 +94,7 @@ class CellChecker:
         return value
 
     def _check(self, value: bytes, loc: str, depth: int, brackets: int) -> None:
-        """`brackets`: how many open in it, which is at least how deep it is."""
+        """`brackets`: how many opening brackets it has, which is at least its depth."""
         if len(value) > self.max_bytes:
             raise Invalid.at(loc, f"is {len(value)} bytes: at most {self.max_bytes} (limits.max_cell_bytes)")
         try:
@@ -115,7 +115,7 @@ class CellChecker:
 
 
 def _walk(value: object, loc: str, depth: int) -> None:
-    """Depth and integer range, only for cells that break them or may."""
+    """Checks depth and integer range; called only for cells that may exceed them."""
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise Invalid.at(loc, f"holds the integer {str(value)[:40]}: beyond int64 and uint64, send it as a string")
     if isinstance(value, dict | list):
@@ -133,7 +133,7 @@ def json_values(values: Sequence[str | int | None]) -> list[bytes]:
 
 
 def merged(stored: bytes, patch: bytes, loc: str, max_bytes: int) -> bytes:
-    """RFC 7396: `patch` (checked) merged into `stored`; the very object `stored` when nothing changes."""
+    """RFC 7396: `patch` (checked) merged into `stored`. Returns the same object `stored` when nothing changes."""
     if patch == NULL:
         return stored
     if stored == EMPTY and NULL not in patch:

@@ -1,4 +1,6 @@
-"""Where the fields of a signature are in one partition: bits, slots. Worked out once, valid until a field changes."""
+"""The placement of a signature in one partition: the bits and slots of its fields. Computed once, valid until a field
+changes.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from .signatures import FieldSignature
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A field of one shape, where its sizes stand in a write."""
+    """A field that is not ragged, and the columns of its sizes in a write."""
 
     field: Field
     first: int
@@ -26,8 +28,8 @@ class Fixed:
 class Placement:
     """`fields` in the order of the signature; `slots` (`width` of them) of its tensors in the size table.
 
-    `turning`: fields that this signature makes ragged. `fixed_sizes`: what the sizes at `fixed_at` are if no shape
-    changes; `settled` if every shape is known. `consts`: per field the cell of all its rows, None where they differ.
+    `turning`: fields that this signature makes ragged. `fixed_sizes`: the sizes at `fixed_at` if no shape changes;
+    `settled`: every shape is known. `consts`: per field the cell that all its rows share, None where they differ.
     """
 
     fields: list[Field]
@@ -51,7 +53,7 @@ class Placement:
 
 
 def bit_set(fields: Iterable[Field]) -> int:
-    """Their bits in one int: whether two lists of fields share one is a single AND."""
+    """The bits of these fields in one int, so that one AND tells whether two lists share a field."""
     return sum({1 << field.bit for field in fields})
 
 

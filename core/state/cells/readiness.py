@@ -1,7 +1,7 @@
 """Production status as bit words: bit f % 64 of word f // 64 of a row says whether field f is produced for it.
 
-Row 0 is the *absent row*: nobody's, all zero. Whatever is not held is looked up there, so that no lookup needs a mask.
-The number of operations never depends on the number of rows. Words on a tensor device are in torch_words.py.
+Row 0 is the *absent row*: it is no sample's and all zero. Indexes that are not held map to it, so no lookup needs a
+mask. The number of operations never depends on the number of rows. Words on a tensor device are in torch_words.py.
 """
 
 from abc import ABC, abstractmethod
@@ -31,14 +31,14 @@ class StatusWords(ABC):
 
     @abstractmethod
     def like(self, rows: int) -> "StatusWords":
-        """Others on the same device, all zero."""
+        """New words for this many rows on the same device, all zero."""
 
     @abstractmethod
     def restore(self, words: Ints) -> None:
-        """These words, int64 [rows, words], in place of what is there; nobody else may write to them."""
+        """Replace all words by these, int64 [rows, words]. The caller must not write to them afterwards."""
 
     def reserve(self, rows: int, fields: int) -> None:
-        """Room for this many rows and fields; what is there stays."""
+        """Make room for this many rows and fields; the words stay."""
         width = max(self.width, -(-fields // WORD))
         if (rows, width) != (self.capacity, self.width):
             self._move(slice(rows), rows, width)
@@ -49,11 +49,11 @@ class StatusWords(ABC):
 
     @abstractmethod
     def _move(self, kept: slice | Ints, capacity: int, width: int) -> None:
-        """These rows first, in new words of this size; the rest is zero."""
+        """Copy these rows to the start of new words of this size; the rest is zero."""
 
     @abstractmethod
     def gather(self, rows: slice | Ints) -> Ints:
-        """The words of these rows: int64 [len(rows), words], on the host, to be read before anything is written."""
+        """The words of these rows: int64 [len(rows), words], on the host, valid until the next write."""
 
     @abstractmethod
     def complete(self, rows: Ints, mask: Ints) -> Bits:
@@ -65,11 +65,11 @@ class StatusWords(ABC):
 
 
 NewWords = Callable[[int], StatusWords]
-"""Makes words of so many rows, all zero, on one device."""
+"""Makes words for a number of rows, all zero, on one device."""
 
 
 class HostWords(StatusWords):
-    """In the host's memory, through numpy: on few rows a call costs a third of torch's (decision 0007)."""
+    """Words in the host's memory, as numpy arrays: for few rows a call costs a third of torch's (decision 0007)."""
 
     __slots__ = ("_words",)
 
@@ -100,7 +100,7 @@ class HostWords(StatusWords):
 
 
 def covers(words: Ints, mask: Ints) -> Flags:
-    """bool [rows]: as `complete`, on words already on the host."""
+    """bool [rows]: `complete` for words that are on the host already."""
     if len(mask) == 1:
         return np.asarray((words[:, 0] & mask[0]) == mask[0])
     return np.asarray(((words & mask) == mask).all(1))

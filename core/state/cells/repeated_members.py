@@ -1,6 +1,6 @@
-"""Finds a member that stands twice in one JSON object: readers differ in what such an object says.
+"""Finds a member that appears twice in one JSON object: decoders disagree on the value of such an object.
 
-All texts here are JSON that a decoder has taken already.
+All texts here are valid JSON: a decoder has accepted them before.
 """
 
 import json
@@ -14,7 +14,7 @@ _KEY = re.compile(rb'\s*[{,]\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*', re.DOTALL)
 
 
 class _Twice(str):
-    """A name, in place of the object that has it twice."""
+    """The repeated name, in place of the object that has it."""
 
     __slots__ = ()
 
@@ -30,13 +30,13 @@ _parse = json.JSONDecoder(object_pairs_hook=_checked, parse_int=str).raw_decode
 
 
 def repeated(text: bytes) -> str | None:
-    """Where a member stands twice, as in `.a[0].b`; None where none does, or where the text cannot be parsed."""
+    """The place of a repeated member, such as `.a[0].b`; None without one, or where the text cannot be parsed."""
     try:
         parsed, _ = _parse(text.decode().lstrip())
     except ValueError:
         return None
     place = next(_places(parsed, ""), None)
-    return None if place is None else place.encode(errors="backslashreplace").decode()  # half a pair is no UTF-8
+    return None if place is None else place.encode(errors="backslashreplace").decode()  # lone surrogates
 
 
 def _places(value: object, place: str) -> Iterator[str]:
@@ -51,19 +51,19 @@ def _places(value: object, place: str) -> Iterator[str]:
 
 
 def is_plain(text: bytes, again: bytes) -> bool:
-    """A quick look, enough for nearly all: no member of `text` stands twice. `again`: its value, encoded once more.
+    """A quick check that is True for nearly every `text` without a repeated member. `again`: its value, encoded again.
 
-    A member that stood twice is once in the value, and so is a colon less. Those in strings are there in both, where
-    no string is written with escapes.
+    Decoding drops a repeated member and its colon. Colons within strings are in both texts, as long as no string is
+    written with escapes.
     """
     return text == again or (b"\\" not in text and text.count(b":") == again.count(b":"))
 
 
 def repeated_name(text: bytes, members: Mapping[str, msgspec.Raw]) -> str | None:
-    """The name that stands twice in the object `text`; None where none does. Its members are not looked into.
+    """The name that appears twice in the object `text` itself, not in objects within it; None without one.
 
-    A decoder that made `members` of it gives each name its first place and its last value. Where none stands twice, the
-    text is those in that order and then ends.
+    The decoder that made `members` keeps the first position and the last value of a name. Without a repeated name the
+    text is these members in this order, and nothing else.
     """
     at = 0
     for name, raw in members.items():

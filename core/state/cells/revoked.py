@@ -1,6 +1,6 @@
-"""Cells whose bytes the backend lost: written before, not ready now. Their schema, sizes and backend meta stay.
+"""Revoked cells: the backend lost their bytes, so they are not ready. Their schema, sizes and backend meta stay.
 
-It holds no words until a partition's first revoke; most never have one.
+No words are allocated before a partition's first revoke; most partitions never have one.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from .readiness import WORD, StatusWords, count_bits
 
 
 class RevokedCells:
-    """Bit words as those of readiness, never set in both; `count` per field bit.
+    """Bit words like those of readiness; no bit is set in both. `count` is per field bit.
 
     `at` int64 [rows]: the revision at which a row last lost a cell; it stays when the cell is written again.
     """
@@ -24,24 +24,24 @@ class RevokedCells:
         self.at: Ints = np.zeros(0, np.int64)
 
     def begin(self, ready: StatusWords) -> None:
-        """From here on there may be some, in words as many as these and on the same device."""
+        """Allocate the words at the first revoke, of the size and on the device of `ready`."""
         if self.words is None:
             self.words = ready.like(ready.capacity)
             self.reserve(ready.capacity, ready.width * WORD)
 
     def joined(self, rows: Ints, ready: Ints) -> Ints:
-        """int64 [rows, words]: the ready cells (given) and the revoked ones; `ready` itself if none can be."""
+        """int64 [rows, words]: the ready cells (given) and the revoked ones; `ready` itself before any revoke."""
         return ready if self.words is None else ready | self.words.gather(rows)
 
     def add(self, rows: Ints, cells: Ints, revision: int) -> None:
-        """These cells (words, ready so far) are lost."""
+        """Mark these cells (words, ready so far) as revoked."""
         if self.words is not None:
             self.at[rows] = revision
             self.words.write(rows, self.words.gather(rows) | cells)
             self.count += count_bits(cells)
 
     def take(self, rows: Ints, cells: Ints) -> Ints:
-        """These cells are not lost any more: written again, or their rows are gone. Per field bit, how many were."""
+        """Unmark these cells: written again, or their rows removed. Returns per field bit how many were revoked."""
         if self.words is None:
             return np.zeros(1, np.int64)
         before = self.words.gather(rows)
@@ -51,7 +51,7 @@ class RevokedCells:
         return taken
 
     def reserve(self, rows: int, fields: int) -> None:
-        """Room for this many rows and fields; what is there stays."""
+        """Make room for this many rows and fields; the words stay."""
         self.count = grown(self.count, max(len(self.count), -(-fields // WORD) * WORD), 0)
         if self.words is not None:
             self.words.reserve(rows, fields)

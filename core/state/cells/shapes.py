@@ -1,6 +1,6 @@
 """The shapes of all cells of a partition: one int32 matrix, a row per sample, `rank` columns (slots) per tensor field.
 
-What stands in a row for a field that the sample lacks means nothing: readers look at the production status first.
+The slots of a field that the sample lacks hold no meaningful value; readers check the production status first.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ STEP = 8
 
 
 class SizeTable(Columns):
-    """int32 [rows, slots]; slots of forgotten fields are given out again."""
+    """int32 [rows, slots]; the slots of removed fields are used again."""
 
     __slots__ = ("_free", "_used", "table")
 
@@ -41,7 +41,7 @@ class SizeTable(Columns):
         return first
 
     def give_back(self, first: int, rank: int) -> None:
-        """These slots are nobody's."""
+        """Free these slots for other fields."""
         self._free.setdefault(rank, []).append(first)
 
     def put(self, rows: Ints, slots: slice | Ints, sizes: Sizes) -> None:
@@ -52,7 +52,7 @@ class SizeTable(Columns):
             self.table[rows[:, None], slots] = sizes
 
     def at(self, rows: slice | Ints, slots: slice | Ints) -> Sizes:
-        """int32 [rows, slots]. Whole rows are taken first: that is a copy of memory, not of single numbers."""
+        """int32 [rows, slots]. Whole rows are gathered first: that copies blocks of memory, not single numbers."""
         found: Sizes = self.table[rows] if isinstance(rows, slice) else self.table.take(rows, axis=0)
         return found[:, slots]
 

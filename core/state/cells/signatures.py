@@ -1,6 +1,6 @@
-"""What a write says of its fields, without its rows: names, kinds, dtypes, ranks. Workers repeat it in each write.
+"""Signatures: the names, kinds, dtypes and ranks of a write's fields, without its rows. Workers repeat the same one.
 
-A signature travels as its own bytes, inside events and as a key: what was worked out for one is kept for the next.
+A signature is handled as bytes, in events and as a key, so that its placement is computed once and then looked up.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ MEMO = 1024
 
 
 class FieldSignature(Struct, array_like=True, frozen=True):
-    """One field. `ragged`: the write says so. `rank` None: no tensor, or shapes of no rows."""
+    """One field of a write. `ragged`: the write makes it so. `rank` None: no tensor, or a write of no rows."""
 
     name: str
     kind: str
@@ -26,11 +26,11 @@ class FieldSignature(Struct, array_like=True, frozen=True):
 
 FieldKey = tuple[str, str | None, str | None, bool | None, int | None, type, type, type]
 SignatureKey = tuple[FieldKey, ...]
-"""A signature as a caller said it: per field name, kind, dtype, ragged, rank, types of lengths, shapes, shape."""
+"""A signature as in the call: per field name, kind, dtype, ragged, rank, types of lengths, shapes, shape."""
 
 
 class Memo(dict[K, V], Generic[K, V]):
-    """A dict that forgets all before it grows beyond MEMO entries: what is in use comes back at once."""
+    """A cache that is emptied before it grows beyond MEMO entries; entries in use are soon added again."""
 
     def put(self, key: K, value: V) -> V:
         """Remember `value`."""
