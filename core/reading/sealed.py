@@ -27,8 +27,8 @@ def stranded(partition: Partition, name: str, fields: tuple[str, ...]) -> int:
     """How many rows are left that a claim which gets none now can never get; 0 while that may change.
 
     `fields` are sorted, each once. It cannot change once the partition is sealed, every row left is ready, and none is
-    leased or may come back from clearing. (A write that makes a row ready may also bring the custom meta that `where` or
-    a sampler wants.)
+    leased or may come back from clearing. (A write that makes a row ready may also bring the custom meta that `where`
+    or a sampler wants.)
     """
     if not partition.is_sealed or not all(field in partition.fields for field in fields):
         return 0
