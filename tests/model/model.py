@@ -272,16 +272,18 @@ class Plain:
         return len(gone), sorted(row.index for row in partition.clearing.values() if chosen.means(row))
 
     def _remove(self, after: State, name: str, gone: list[Row]) -> None:
-        """Rows are gone for good. A field that is forgotten with them is no change of the others."""
+        """Rows are gone for good. A field that is forgotten with them is no change of others, their cells of it are."""
         partition = after.partitions[name]
         listed = set(partition.rows)  # the others left the listing with the plan of their clear
-        partition.clear(gone)
+        changed = partition.clear(gone)
         after.lose(name, partition.tasks, [row.index for row in gone])
         revisions = {row.index: row.revision for row in partition.rows.values()}
         self._settle(after, name)
         partition.left.update({row.key: self.revision for row in gone if row.key is not None and row.index in listed})
         for row in partition.rows.values():
             row.revision = revisions[row.index]
+        for row in changed:
+            row.revision = self.revision
 
     def consume(self, name: str, task: str, indexes: Iterable[int], fetch: Fetch | None = None) -> None:
         after = copy.deepcopy(self.state)

@@ -144,8 +144,11 @@ class Partition:
             shapes.add(declared.shape)
         schema.ragged |= schema.kind == "tensor" and len(shapes) > 1
 
-    def clear(self, rows: Iterable[Row]) -> None:
-        """Rows are gone; what was consumed still counts; a field that nobody has any more is forgotten."""
+    def clear(self, rows: Iterable[Row]) -> list[Row]:
+        """Rows are gone; what was consumed still counts; a field that nobody has any more is forgotten.
+
+        Gives the rows that had backend meta of such a field, without having it: they have it no more.
+        """
         rows = list(rows)
         self.leave_batches(row.index for row in rows)
         held = [name for name in self.fields if self.holders(name)]
@@ -154,18 +157,16 @@ class Partition:
             self.clearing.pop(row.index, None)
             for task in self.tasks.values():
                 task.forget(row.index)
-        for name in held:
-            if not self.holders(name):
-                self._forget(name)
+        return [row for name in held if not self.holders(name) for row in self._forget(name)]
 
-    def _forget(self, name: str) -> None:
+    def _forget(self, name: str) -> list[Row]:
         if name in self.settings.declared:
             self.fields[name] = copy.deepcopy(self.settings.declared[name])
-            return
+            return []
         del self.fields[name]
         for row in self.held:
-            row.cells.pop(name, None)
             row.revoked.discard(name)
+        return [row for row in self.held if row.cells.pop(name, None) is not None]
 
     def takeable(self, task: str, fields: Sequence[str]) -> list[int]:
         """Every requested field produced, not taken by the task; lowest first."""

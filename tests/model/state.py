@@ -62,9 +62,10 @@ class State:
 
     def release_all(self) -> None:
         """Nothing is leased or set aside any more, and what was leased was handed out once less."""
-        for lease in list(self.leases.values()):
+        for lease in self.leases.values():
             for index in lease.open:
                 self.partitions[lease.partition].tasks[lease.task].take_back(index)
+        for lease in list(self.leases.values()):
             self.lose(lease.partition, [lease.task])
         for partition in self.partitions.values():
             for task in partition.tasks.values():
