@@ -3,14 +3,16 @@
 After every call: all that can be seen is the model's; the supplies equal a fresh scan; a call that left all as it was
 made no revision; a refused one left every byte as it was; a restart brings back the same; the journal keeps the laws of
 delivery; states go only where core.state.states says. The same machine drives the engine and the HTTP routes.
-TEST_LONG=1: longer runs.
+TEST_LONG=1: more and longer runs, each time others; TEST_SEED=n: those of that seed.
 """
 
 import os
+import secrets
+import sys
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, run_state_machine_as_test
 
@@ -32,6 +34,7 @@ from tests.model.rules_production import Producing
 from tests.model.service import Direct, OverHttp
 
 LONG = os.environ.get("TEST_LONG") == "1"
+SEED = int(os.environ.get("TEST_SEED") or (secrets.randbelow(10**6) if LONG else 0))  # 0: the same runs each time
 ON_CPU = device_tested() is CPU
 
 
@@ -59,12 +62,12 @@ class HttpAgainstModel(EngineAgainstModel):
 
 def run(machine: type[EngineAgainstModel], examples: int) -> None:
     run_state_machine_as_test(
-        machine,
+        seed(SEED)(machine) if SEED else machine,
         settings=settings(
-            max_examples=examples * 10 if LONG else examples,
+            max_examples=examples * 6 if LONG else examples,
             stateful_step_count=60 if LONG else 30,
             deadline=None,
-            derandomize=True,
+            derandomize=not SEED,
             phases=[phase for phase in Phase if ON_CPU or phase is not Phase.shrink],  # slow there, and the same here
             suppress_health_check=list(HealthCheck),
         ),
@@ -79,6 +82,15 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     assert watch.seen - table() == set()
     assert watch.unlike == []
+
+
+@pytest.fixture(autouse=True)
+def seed_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """With a failure, and also where there is none."""
+    if SEED:
+        sys.stdout.write(f"TEST_SEED={SEED}\n")
+        with capsys.disabled():
+            sys.stdout.write(f" TEST_SEED={SEED} ")
 
 
 @pytest.fixture(autouse=True)
