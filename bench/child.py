@@ -1,6 +1,6 @@
-"""An object in a process of its own, so that what is measured shares neither thread, heap nor import with the rest.
+"""Runs an object in a process of its own, so that a measurement shares no thread, heap or import with the rest.
 
-Down the pipe goes a verb with its arguments, up comes its result. Either side ends when the pipe closes.
+The parent sends a verb with its arguments through a pipe and gets its result back. Either side ends when it closes.
 """
 
 import gc
@@ -18,7 +18,7 @@ END_S = 5
 
 
 def prepare() -> None:
-    """Begin to import what children will need, beside whatever comes before the first of them."""
+    """Start to import the modules that children need, in the background."""
     _context()
     ensure_running()
 
@@ -31,7 +31,7 @@ def _context() -> ForkServerContext:
 
 
 class ChildFailed(RuntimeError):
-    """What was asked of a child broke, or it died; one line."""
+    """A child's call failed, or the child died; one line."""
 
 
 class Child:

@@ -1,4 +1,4 @@
-"""One run from start to table: each case in turn, its results kept at once, whatever it started ended."""
+"""Runs each case in turn, stores its results at once, and ends every process that it started."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ EQUALITY = "equality"
 
 
 def chosen(cases: Sequence[Case], only: Sequence[str], scale: Scale) -> list[Case]:
-    """The cases that `only` names (none: all). Equality comes before anything that is compared."""
+    """The cases that `only` names (none: all). The equality check runs before any comparison."""
     wanted = [case for case in cases if not only or case.name in only]
     if scale.is_judged and any(case.compares for case in wanted):
         return [case for case in cases if case in wanted or case.name == EQUALITY]
@@ -27,7 +27,7 @@ def chosen(cases: Sequence[Case], only: Sequence[str], scale: Scale) -> list[Cas
 
 
 def conduct(cases: Sequence[Case], results: Results, scale: Scale, start: StartPeer | None, console: Console) -> bool:
-    """Run them; whether all that must be reached was."""
+    """Run them. Returns whether every target was reached."""
     with (
         _bar(console, len(cases)) as (bar, task),
         _place(scale, results.path.parent, start, lambda text: bar.update(task, step=text)) as place,
@@ -45,13 +45,13 @@ def conduct(cases: Sequence[Case], results: Results, scale: Scale, start: StartP
 
 
 def is_fine(line: Line) -> bool:
-    """Met, or nothing was to be reached."""
+    """Whether the target was reached, or there is none."""
     return line.state in ("met", "-")
 
 
 @contextmanager
 def _place(scale: Scale, beside: Path, start: StartPeer | None, tell: Tell) -> Iterator[Place]:
-    # Beside the results, not in /tmp: that may be memory, and journals are to be on disk.
+    # Beside the results and not in /tmp, which may be in memory: journals must be on disk.
     with (
         TemporaryDirectory(prefix="scratch-", dir=beside.absolute()) as name,
         closing(Place(scale, Path(name), tell, start)) as place,

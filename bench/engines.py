@@ -1,4 +1,4 @@
-"""Our engine without a server: filled through the wire's own decoders, so that it holds what a server would hold."""
+"""Our engine without a server, filled through the wire's decoders, so that its state is that of a server."""
 
 import json
 import time

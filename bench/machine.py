@@ -1,4 +1,4 @@
-"""Where and with what a run was made: enough to judge another run by, nothing that names the machine or its user."""
+"""The machine and the versions of a run: enough to compare runs, nothing that identifies the machine or its user."""
 
 import os
 import platform

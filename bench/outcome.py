@@ -1,4 +1,4 @@
-"""What a case is and what it gives: lines of the table with their verdicts, and the figures behind them."""
+"""The types of a case and its outcome: lines of the table with their verdicts, and the figures behind them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ State = Literal["met", "NOT MET", "not measured", "-"]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One row of the table. `state` is "-" where nothing must be reached; `note` says why it was not measured."""
+    """One row of the table. `state` is "-" without a target; `note` says why it was not measured."""
 
     row: str
     theirs: str = "-"
@@ -44,7 +44,7 @@ class Case:
 
 
 def at_least(row: str, least: float | None, value: float, theirs: str, ours: str) -> Line:
-    """Judge `value`, how many times better ours is; without `least` only tell it."""
+    """Judge `value`, how many times better ours is; without `least` only show it."""
     if least is None:
         return Line(row, theirs, ours, round(value, 2))
     state: State = "met" if value >= least else "NOT MET"
@@ -59,7 +59,7 @@ def at_most(row: str, most: float, value: float, ours: str, unit: str = "x") -> 
 
 
 def unmeasured(row: str, must: str, note: str) -> Line:
-    """A line for which something was not there."""
+    """A line that could not be measured."""
     return Line(row, must=must, state="not measured", note=note)
 
 

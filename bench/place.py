@@ -1,4 +1,4 @@
-"""Where a case runs: how much to do, scratch space, data, the peers that are there, and how it says how far it is."""
+"""What a case gets to run with: its scale, scratch space, data, peers, and a way to report progress."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -60,7 +60,7 @@ class Place:
         return peer
 
     def lacks(self, version: str) -> str:
-        """Why `peer` gave None, for the table."""
+        """Why `peer` returned None, for the table."""
         return str(self.found.get(version, ""))
 
     def profile(self, rows: int, backend: Backend = "const") -> Profile:
@@ -99,7 +99,7 @@ class Place:
             yield number
 
     def dismiss(self) -> None:
-        """End the peers, so that they take no part of the machine from what is measured without them."""
+        """End the peers, so that they do not slow down measurements without them."""
         with ExitStack() as stack:
             for peer in self._peers.values():
                 stack.callback(peer.close)

@@ -1,6 +1,6 @@
 """The data of every case: rows of the verl-GRPO profile, 28 fields, plain JSON all through, the same in every run.
 
-It is written to a file as well, so that the peer loads the very same rows.
+It is written to a file too, so that the peer loads the same rows.
 """
 
 import json

@@ -1,6 +1,6 @@
 """From one results file to docs/benchmarks.md, its two plots and its data: `python -m bench.report [RESULTS]`.
 
-Everything it writes is made anew. What people write about it stands in docs/benchmarks-notes.md and is never touched.
+It overwrites all of its files. Notes written by people are in docs/benchmarks-notes.md, which it never changes.
 """
 
 import json

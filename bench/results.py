@@ -1,4 +1,4 @@
-"""The results file: one JSON object, written whole after every case, so that what was measured outlives a stop."""
+"""The results file: one JSON object, written whole after every case, so that a stopped run loses no result."""
 
 import json
 from dataclasses import asdict

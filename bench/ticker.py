@@ -1,4 +1,4 @@
-"""The real service with a ticker on its own event loop: how late a callback is that is due every millisecond.
+"""The real service with a ticker on its event loop, which measures how late a callback runs that is due every ms.
 
     python -m bench.ticker [--out FILE] [--every-ms 1] -- <flags of the service>
 
@@ -41,7 +41,7 @@ class Stretch:
 
 
 class Watch:
-    """What is seen from inside: lags of the ticker, pauses of the collector."""
+    """Records the lags of the ticker and the pauses of the garbage collector."""
 
     def __init__(self, every_s: float) -> None:
         self.every_s = every_s

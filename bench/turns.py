@@ -1,4 +1,4 @@
-"""Timing in turns: what belongs together runs round by round, so that a slow minute of the machine hits all alike."""
+"""Timing in turns: the sides of a comparison run round by round, so that a slow minute of the machine affects all."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence

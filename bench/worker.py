@@ -15,7 +15,7 @@ TIMEOUT_S = 120
 
 
 class WrongReply(RuntimeError):
-    """A reply that does not say what it must."""
+    """A reply with wrong content."""
 
 
 class Worker:

@@ -1,4 +1,4 @@
-"""The books of one step: what was put, consumed and deleted, and every way in which it does not add up.
+"""The account of one step: the samples put, consumed and deleted, and every way in which the numbers do not match.
 
 Each process keeps a Tally for each of its tasks and sends it to the driver when it is done; the Account adds them up.
 """
@@ -16,7 +16,7 @@ SHOWN = 5
 
 @dataclass(slots=True)
 class Tally:
-    """What one task of one process did. Indexes are kept, not counted, so that a wrong one can be named."""
+    """The work of one task of one process. It lists indexes and does not only count them, to name a wrong one."""
 
     task: str
     put: dict[str, list[int]] = field(default_factory=dict)

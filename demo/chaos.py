@@ -1,4 +1,4 @@
-"""`--chaos`: the step while its processes die, and the account of it: each sample done once by each of its tasks."""
+"""`--chaos`: a step whose processes are killed, and its account: each task must do each of its samples exactly once."""
 
 import asyncio
 from collections import Counter
@@ -71,7 +71,7 @@ def _cast(workers: int, folder: Path) -> tuple[dict[str, Role], dict[str, Badge]
 
 
 def _tallies(books: list[Books]) -> Iterator[Tally]:
-    """What the ledgers say was done, as tallies."""
+    """The work that the ledgers record, as tallies."""
     for book in books:
         for entry in book.acked:
             tally = Tally(entry.task)
@@ -80,7 +80,7 @@ def _tallies(books: list[Books]) -> Iterator[Tally]:
 
 
 async def _told_by_the_service(place: Place, expected: Mapping[str, int]) -> tuple[Tally, list[str]]:
-    """What is there, as one tally, and what is wrong with the service's own account of it."""
+    """The state of the service as one tally, and the faults in the service's own account of it."""
     put, faults = Tally("put"), []
     async with place.client() as client:
         for partition in expected:
@@ -116,7 +116,7 @@ async def _clear(place: Place, expected: Mapping[str, int], advance: Advance) ->
 
 
 def _print_story(console: Console, driver: Supervisor, books: list[Books]) -> None:
-    """Who died, and what became of what they held."""
+    """Print which processes died, and what happened to the samples they held."""
     console.print(f"killed: {', '.join(driver.died)}", markup=False, highlight=False, soft_wrap=True)
     acked = [entry for book in books for entry in book.acked]
     again = Counter({task: 0 for tasks in TASKS.values() for task in tasks})

@@ -1,6 +1,6 @@
 """The end of a step: every byte out of storage, every sample and partition out of the service.
 
-What has to go is told by the service's plan of a clear, not remembered; the account then compares the two.
+The bytes to delete come from the service's plan of a clear, and not from memory; the account then compares the two.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ CLEARING = "clear"
 
 
 async def clear(desk: Desk, partition: str) -> None:
-    """Hide the rows, delete their bytes, let the rows go: a crash between leaves a clear that still names the bytes."""
+    """Plan, delete the bytes, commit: after a crash in between, the pending clear still names the bytes."""
     tally = desk.tally(CLEARING)
     planned = await tally.call(desk.client.plan_clear(partition, all_rows=True))
     indexes = planned.global_indexes

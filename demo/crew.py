@@ -1,8 +1,7 @@
 """The processes of a step and the pipe between each of them and the driver.
 
-Down the pipe comes one word, "go". Up it come Ready, Advanced and Finished. A pipe that closes early is a process
-that died, for either side: the driver fails the step (or, in chaos, starts another), and a process whose driver is
-gone ends itself.
+The driver sends one word, "go"; the process sends Ready, Advanced and Finished. A pipe that closes early means that the
+other side died: the driver then fails the step (or, in chaos, starts another process), and a process ends itself.
 """
 
 import asyncio
@@ -30,12 +29,12 @@ END_S = 5
 
 
 class CrewFailed(RuntimeError):
-    """A process of the step died or nothing moves any more."""
+    """A process of the step died, or there is no progress any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The process has its client and storage and waits for the word."""
+    """The process has its client and storage and waits for "go"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """The process died: no message, but what its line says when it closes."""
+    """The process died. It is never sent: it stands for a pipe that closed."""
 
     status: int | None
 

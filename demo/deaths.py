@@ -1,4 +1,4 @@
-"""Who dies in a chaos run, and when: drawn from the seed alone. When is said in progress, since time is no seed's."""
+"""Draws from the seed which processes die in a chaos run, and after how much progress. (A seed cannot fix a time.)"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Death:
 
 
 def draw(seed: int, totals: Mapping[str, int]) -> list[Death]:
-    """The deaths of a run; `totals` is where each bar ends. None comes in a bar's last fifth, when some are through."""
+    """The deaths of a run; `totals`: where each bar ends. None is in a bar's last fifth: some are done then."""
     chance = Random(f"deaths {seed}")  # noqa: S311  # a seeded draw is wanted
     bars = {ROLLOUT: (ROLLOUT,), "rank": tuple(COMPUTED), ACTOR: (ACTOR,), SERVICE: (ROLLOUT, *COMPUTED, ACTOR)}
     found = []

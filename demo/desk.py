@@ -1,6 +1,6 @@
 """What a process of the step works with: its client, its storage, its tallies, and the bars it moves.
 
-Here are the two things all roles do: write (bytes first, then the service) and take batches (then their bytes).
+It has what all roles do: write (bytes first, then the service), and take batches and then their bytes.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence

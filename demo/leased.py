@@ -1,6 +1,6 @@
-"""The consumers of roles.py over leases: what a worker holds when it is killed goes to others, and its ledger tells.
+"""The consumers of roles.py with leases: rows of a killed worker go to another, and its ledger records each ack.
 
-Their work may be done twice, by two workers one after the other; it counts once, and the second time changes nothing.
+Two workers may do the same work one after the other; it counts once, and the second time changes nothing.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""What a worker writes down around each ack, so that its death at any moment leaves an account.
+"""The ledger of a worker: a record around each ack, so that its work is known whenever it is killed.
 
-`ready` before the ack, with all it takes to say it again; `acked` or `void` after it. A line is one write to a file:
-SIGKILL leaves whole lines. An ack that was said and not answered is in doubt until somebody says it again.
+It has `ready` before the ack, with all that is needed to repeat it, and `acked` or `void` after it. A line is one write
+to a file, so SIGKILL leaves whole lines. An ack that was sent and not answered is in doubt until it is sent again.
 """
 
 import json
@@ -33,7 +33,7 @@ class Ledger:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     def ready(self, entry: Entry) -> None:
-        """The work is done, and the ack is about to be said."""
+        """The work is done, and the ack is about to be sent."""
         self._write({"ready": asdict(entry)})
 
     def acked(self, claim_id: str) -> None:

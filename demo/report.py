@@ -44,7 +44,7 @@ def _line(task: str, tallies: list[Tally]) -> tuple[str, ...]:
 
 
 def print_verdict(console: Console, account: Account, also: Sequence[str] = ()) -> bool:
-    """Whether the books add up, said in words; `also` are faults that others found."""
+    """Print whether the account is right; `also` are faults that were found elsewhere."""
     faults = [*account.faults(), *also]
     if faults:
         console.print("[bold red]It does not add up:[/]")

@@ -38,7 +38,7 @@ class Settings:
 
 @contextmanager
 def stage(settings: Settings, console: Console) -> Iterator[tuple[Place, ServiceProcess | None, Path]]:
-    """Where the step runs, the service if it is ours, and a folder for the while."""
+    """Where the step runs, the service if the demo starts it, and a temporary folder."""
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="batchmeta-demo-")))
         # The service comes up while the storage does.
@@ -56,7 +56,7 @@ def _storage(name: StorageName, folder: Path) -> AbstractContextManager[StorageA
 
 
 def run_step(settings: Settings, console: Console) -> bool:
-    """Run it all; whether the books add up."""
+    """Run the step. Returns whether its account is right."""
     step = settings.step
     expected = {PROMPTS: step.prompts, ANSWERS: step.samples}
     roles = _roles(settings.workers)

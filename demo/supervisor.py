@@ -1,6 +1,6 @@
-"""The driver of a chaos run: kills whom the draw says, and does what a supervisor does for those who died.
+"""The driver of a chaos run: kills the processes that were drawn, and does a supervisor's work for each.
 
-For a dead worker: its acks in doubt are said again, its leases are released (or left to run out), it is started again.
+For a dead worker it repeats the acks in doubt, releases its leases (or lets them run out), and starts it again.
 """
 
 import asyncio

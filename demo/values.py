@@ -1,4 +1,4 @@
-"""How one value lies in storage: a CRC-32 of all that follows, a JSON header of one line (dtype, shape), its bytes.
+"""The stored form of a value: a CRC-32 of all that follows, a JSON header of one line (dtype, shape), its bytes.
 
 The storage class of a cell is its backend meta, as openYuanrong writes it: "1" tensor, "2" general value.
 """

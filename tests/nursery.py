@@ -1,4 +1,4 @@
-"""Servers by the hundred: a process that has imported the service once, and starts each server by a fork of itself.
+"""Starts many servers quickly: a process imports the service once, and starts each server as a fork of itself.
 
 From there on it is what `python -m app` is, so that a test waits for no imports. No test lives
 here; `python -m tests.nursery FD` is that process: it takes orders from a socket, until that is closed.

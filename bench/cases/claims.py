@@ -65,7 +65,7 @@ def _names(profile: Profile, number: int) -> dict[str, list[str]]:
 
 
 class Wrk:
-    """Each call is one round; what its task has consumed afterwards are the replies that were counted."""
+    """Each call is one round. Afterwards its task must have consumed as many rows as replies were counted."""
 
     def __init__(self, ours: Server, place: Place) -> None:
         self.ours, self.place = ours, place

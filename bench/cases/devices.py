@@ -1,4 +1,4 @@
-"""Readiness and claims on the CPU and each device that torch sees here, by batch size, and where one overtakes it."""
+"""Readiness and claims on the CPU and each device that torch sees, by batch size, and where a device gets faster."""
 
 import time
 
@@ -21,12 +21,12 @@ SIZES = (8, 64, 512, 1024, 4096, 8192)
 
 
 def devices() -> list[str]:
-    """`cpu` and what else is there."""
+    """`cpu` and the other devices of this machine."""
     return [device.name for device in found(_quiet)]
 
 
 def _quiet(_: str) -> None:
-    """What cannot be loaded is not measured."""
+    """Devices that cannot be loaded are left out without a message."""
 
 
 class OnDevice:
@@ -62,7 +62,7 @@ class OnDevice:
 
 
 def run(place: Place) -> Outcome:
-    """Nothing must be reached here: it says which device to choose."""
+    """Measure; no target: the figures say which device to choose."""
     sizes = [size for size in SIZES if size <= place.scale.large]
     found = {device: _measure(place, device, sizes) for device in devices()}
     lines = [_line(device, rows, figures[rows]) for device, figures in found.items() for rows in sizes]

@@ -1,4 +1,4 @@
-"""Do 0.1.9, 0.1.11 and ours say the same? Compared cell by cell; nothing is timed before they do."""
+"""Checks cell by cell that TransferQueue 0.1.9, 0.1.11 and ours give the same answers, before anything is timed."""
 
 import json
 from typing import Any
@@ -14,11 +14,11 @@ BACKENDS: tuple[Backend, ...] = ("const", "distinct")
 
 
 class ResultsDiffer(Exception):
-    """The same rows, other results: whatever is timed would not be the same work."""
+    """The results for the same rows differ, so the timed work would differ."""
 
 
 def run(place: Place) -> Outcome:
-    """Raises ResultsDiffer at the first cell that is another."""
+    """Raises ResultsDiffer at the first cell that differs."""
     sides = dict.fromkeys((BEFORE, SEED), 0)
     with place.server("equality") as ours, Child(Worker, ours.url) as worker:
         for rows in place.scale.sizes:
@@ -59,7 +59,7 @@ def _line(place: Place, version: str, count: int) -> Line:
 
 
 def expected(profile: Profile) -> dict[str, Json]:
-    """What the profile itself says that an answer must be."""
+    """The answer that follows from the profile."""
     rows = len(profile.keys)
     return {
         "global_indexes": list(range(rows)),
@@ -74,7 +74,7 @@ def expected(profile: Profile) -> dict[str, Json]:
 
 
 def compare(name: str, theirs: dict[str, Json], ours: dict[str, Json]) -> None:
-    """Raises ResultsDiffer, naming the first place where they do. The order of fields is each side's own."""
+    """Raises ResultsDiffer, naming the first difference. The order of fields does not matter."""
     for part in ours:
         one, other = _sorted(theirs.get(part)), _sorted(ours[part])
         where = difference(one, other, part)

@@ -1,4 +1,4 @@
-"""The hop into the engine's thread and back: alone and under load, and what the garbage collector does meanwhile."""
+"""The hand-over to the engine's thread and back: alone, under load, and the pauses of the garbage collector."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ def add_row(engine: Engine) -> None:
 
 
 def same(result: object) -> object:
-    """Rendered as it is."""
+    """Renders a result as it is."""
     return result
 
 
@@ -98,7 +98,7 @@ class Hop:
 
 
 def run(place: Place) -> Outcome:
-    """Nothing must be reached here: the figures say what a call costs before it does anything."""
+    """Measure; no target: the figures say what a call costs before it does anything."""
     calls, many = place.scale.calls * 10, place.scale.calls * 100
     drains: list[float] = []
     with Child(Hop, place.folder("executor") / "journal") as child:

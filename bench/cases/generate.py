@@ -20,7 +20,7 @@ OURS = "ours"
 
 
 def run(place: Place) -> Outcome:
-    """Nothing must be reached here: the figures say where time goes."""
+    """Measure; no target: the figures say where time goes."""
     lines: list[Line] = []
     data: dict[str, Any] = {}
     for rows in (*place.scale.sizes[1:], place.scale.large):

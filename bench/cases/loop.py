@@ -34,7 +34,7 @@ def run(place: Place) -> Outcome:
 
 
 def _load(place: Place, folder: Path) -> int:
-    """Three stretches: nothing to do, warming up, busy. How many batches went through the last."""
+    """Three stretches: idle, warming up, busy. Returns how many batches the last one had."""
     rows, seconds = place.scale.rows, place.scale.seconds
     profile = place.profile(rows)
     body = arguments(profile.body(0, rows)) | {"keys": profile.keys, "create": True}

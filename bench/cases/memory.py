@@ -19,7 +19,7 @@ from ..place import Place
 from ..profile import FIELDS, Json, Profile, make
 
 PER_SAMPLE, PER_CELL, PER_EQUAL, LEFT = 450, 64, 64, 10
-# Small calls: what one leaves behind in the allocator is then small beside what is kept.
+# Small calls, so that the memory which one leaves in the allocator is small beside the rows.
 CHUNK = 512
 CELL = 4096
 
@@ -97,7 +97,7 @@ class Found:
 
 
 def run(place: Place) -> Outcome:
-    """Judged on the larger of what is resident and what is traced: each misses something that the other sees."""
+    """Judged on the larger of resident and traced bytes: each misses something that the other includes."""
     rows, some = place.scale.stored, place.scale.stored // 5
     ways = {}
     for way in ("resident", "traced"):

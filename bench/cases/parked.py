@@ -1,4 +1,4 @@
-"""Do 200 claims that wait slow down puts that have nothing to do with them?"""
+"""Whether 200 waiting claims slow down puts to other partitions."""
 
 import json
 import socket
@@ -22,7 +22,7 @@ SETTLE_S = 0.3
 
 
 class NotParked(RuntimeError):
-    """A claim that was to wait got an answer."""
+    """A claim that should wait got an answer."""
 
 
 def run(place: Place) -> Outcome:
@@ -62,7 +62,7 @@ def _beside(ours: Server, puts: Puts) -> list[float]:
 
 @contextmanager
 def parked(ours: Server, count: int) -> Iterator[None]:
-    """So many claims wait in the service. Raises NotParked if one of them was answered."""
+    """Keep this many claims waiting in the service. Raises NotParked if one of them was answered."""
     text = json.dumps({"fields": CLAIMED, "batch_size": 8, "wait_s": WAIT_S})
     with ExitStack() as stack:
         lines = [stack.enter_context(socket.create_connection((HOST, ours.port))) for _ in range(count)]

@@ -56,7 +56,7 @@ def one_row_bodies(profile: Profile) -> list[Json]:
 
 
 class Wrk:
-    """Each call is one round; the samples that are there afterwards are the replies that were counted."""
+    """Each call is one round. Afterwards there must be as many samples as replies were counted."""
 
     def __init__(self, ours: Server, body: Path, place: Place) -> None:
         self.ours, self.body, self.place = ours, body, place
@@ -73,7 +73,7 @@ class Wrk:
 
 
 def check_count(what: str, there: int, counted: int, each: int = 1, at_once: int = AT_ONCE) -> None:
-    """As many as there were replies; those in flight when wrk stopped are done and not counted. Raises WrkFailed."""
+    """Compare with the replies; calls in flight when wrk stopped are done but not counted. Raises WrkFailed."""
     if not counted * each <= there <= (counted + at_once) * each:
         raise wrk.WrkFailed(f"{there} {what} after {counted} successful replies")
 
@@ -92,7 +92,7 @@ class Client:
 
 
 def rate_lines(place: Place, row: str, least: dict[str, float], runs: dict[str, Runs], note: str) -> list[Line]:
-    """One line per way of ours; `note` says why a way is not there."""
+    """One line per way to call ours; `note` says why one was not measured."""
     return [_rate_line(place, f"{row}, by {way}", way, must, runs, note) for way, must in least.items()]
 
 

@@ -7,8 +7,7 @@ request passes through it, and on two cores its daemons would only take time fro
 timed in the process of the controller. All state gets there by the three calls of a real put (keys to indexes, the
 storage manager's notification, custom meta); the storage manager stores nothing, so no bytes of data move anywhere.
 
-One file of more than 250 lines, since nothing else of ours can be imported here.
-It is one file, hence its length, because it runs where nothing else of ours can be imported.
+It is one file, because no other file of the benchmark can be imported there.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Load from `wrk`, a program in C, so that the server is what is measured. Each .lua beside this is a kind of load."""
+"""Load from `wrk`, a program in C, so that the server and not the client is the limit. Each .lua file is one load."""
 
 import json
 import shutil

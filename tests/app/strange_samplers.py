@@ -1,4 +1,4 @@
-"""Samplers as an operator might bring them: a good one, and one for each way to be none. Material for tests."""
+"""An operator's own samplers: a correct one, and one for each way to break the contract. Material for tests."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Files in the folder of checkpoints that are not ours, or only half of one: they are kept, and told of."""
+"""Foreign or incomplete files in the folder of checkpoints: they are kept and reported."""
 
 import json
 import logging

@@ -1,7 +1,7 @@
 """Checkpoints as the contract has them, over HTTP: save, list, restore, delete; epochs; what is refused.
 
 The server's journal is in memory, so each is made at once; the ones of a journal in a folder are in
-tests/crash/test_checkpoints.py. A restore changes all that a server has, so this one is nobody else's.
+tests/crash/test_checkpoints.py. A restore changes the whole state, so no other test shares this server.
 """
 
 import asyncio

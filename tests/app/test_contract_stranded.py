@@ -1,4 +1,4 @@
-"""Sealed partitions of which something is left that a claim could never get: it is told so, at once, and why."""
+"""Sealed partitions with rows left that a claim can never get: the claim is answered at once, with the reasons."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A real server whose disk has less left than it wants: changes get 503 with a Retry-After, reads and health go on."""
+"""A real server with too little free disk space: changes get 503 with a Retry-After, reads and health checks go on."""
 
 import httpx
 import pytest

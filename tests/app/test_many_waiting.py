@@ -1,4 +1,4 @@
-"""Ten thousand calls of one client that wait cost memory, and the next one is told to come later.
+"""Ten thousand waiting calls of one client cost only memory, and the next one is refused with a Retry-After.
 
 Each has a connection of its own, as real clients have.
 """

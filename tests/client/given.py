@@ -1,6 +1,6 @@
-"""What callers may give, by kind of argument: each value with what goes out for it, or with how it is refused.
+"""The values that callers may give, by kind of argument: each with what is sent for it, or how it is refused.
 
-Values of numpy and torch are there where these are installed; with CI=true they must be. Its length is its tables'.
+Values of numpy and torch are included where these are installed; with CI=true they must be.
 """
 
 import datetime

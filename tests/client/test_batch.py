@@ -1,4 +1,4 @@
-"""The algebra of batches: what is cut and joined again is the same, and nothing untrue is said on the way."""
+"""The algebra of batches: a batch that is split and joined again is the same, and each part describes itself truly."""
 
 import json
 import pickle

@@ -1,4 +1,4 @@
-"""What each call puts on the wire, and what it makes of the answer. Its length is its table's: a line per member."""
+"""What each call sends, and what it returns for the answer. The table has a line per member."""
 
 import json
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""`claims()`: what is said to the service, and when, whatever the body does. Time is made up."""
+"""`claims()`: which calls it sends, and when, whatever the body does. The clock is a fake."""
 
 import asyncio
 import inspect

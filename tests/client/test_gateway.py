@@ -1,4 +1,4 @@
-"""Behind a gateway: what it says in the service's place says nothing about the call, which is sent again."""
+"""Behind a gateway: its own answer says nothing about the outcome of the call, so the call is sent again."""
 
 import json
 from collections.abc import Callable

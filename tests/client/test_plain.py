@@ -1,4 +1,4 @@
-"""JSON goes out as it is, whatever its size, and nothing else does: the quick looks and the whole walk agree."""
+"""JSON values of any size are sent unchanged, and all others refused: the quick checks and the full walk agree."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Disks that lie, fail and forget, for journals that write to one through `Disk`. No test lives here."""
+"""Fake disks that lose, fail or shorten writes, for journals that write through `Disk`. No tests in this file."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Following keys: a mirror that is told only of changes is the listing, and is told of nothing that it never had.
+"""Following keys: a mirror built from the changes alone equals the listing, and gets no removal of an unknown key.
 
 Random writes, removals, pages and restarts, the mirror held against a scan; then the rules one by one.
 """

@@ -1,4 +1,4 @@
-"""Going back to an image: all that was, but no index, revision or epoch a second time; what may be gone is told."""
+"""Restoring an image: the whole state comes back, index, revision and epoch only rise, revived rows are reported."""
 
 import itertools
 from typing import Any

@@ -1,4 +1,4 @@
-"""Two-step clears: what is hidden and kept, what comes back, what goes, and the account at every step."""
+"""Two-step clears: rows that are hidden, brought back or removed, and the account at every step."""
 
 import json
 from copy import deepcopy

@@ -1,6 +1,6 @@
-"""Clocks that jump by days: the wall's moves nothing but what is told of it; the engine's ends what is due, once.
+"""Clocks that jump by days: the wall clock changes only reported times; the engine's clock ends what is due, once.
 
-Somebody sets the date, or the system is suspended, or it boots anew and its monotonic clock begins at nought.
+The date may be set, the system suspended, or booted again, so that its monotonic clock starts at zero.
 """
 
 import pytest

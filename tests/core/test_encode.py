@@ -1,4 +1,4 @@
-"""Columns as contract#columns writes them, against the plain meaning: a list of values, or one that all share."""
+"""Columns as contract#columns defines them, compared with a list of values or one shared value."""
 
 import json
 from typing import Any

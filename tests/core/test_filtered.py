@@ -1,4 +1,4 @@
-"""Claims with `where`: what is kept for them through any changes is what a scan would find, and what it costs."""
+"""Claims with `where`: their supplies equal a full scan after any changes, and their cost is bounded."""
 
 import json
 from collections.abc import Callable

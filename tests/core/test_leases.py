@@ -1,4 +1,4 @@
-"""Leases and time, with a clock that moves when told: expiry, extension, restart, and the account of it all."""
+"""Leases and time, on a clock that the test moves: expiry, extension, restart, and the account of all rows."""
 
 import msgspec
 import numpy as np

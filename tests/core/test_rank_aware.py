@@ -1,4 +1,4 @@
-"""`rank_aware` and what is remembered of it: replays, ends of leases, clears, restarts, with a clock that is told."""
+"""`rank_aware` and its memory: replays, ends of leases, clears, restarts, on a clock that the test moves."""
 
 from typing import Any
 

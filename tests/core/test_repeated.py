@@ -1,4 +1,4 @@
-"""A member that stands twice in one object is found wherever it stands, and nothing else is taken for one."""
+"""A member that appears twice in one object is found at any place, and no other text is reported."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""`seqlen_balanced`: one split for all ranks, shares fetched as their ranks come, and what becomes of the others."""
+"""`seqlen_balanced`: one split for all ranks, each share fetched by its rank, and the shares that nobody fetches."""
 
 from typing import Any
 

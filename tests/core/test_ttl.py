@@ -1,4 +1,4 @@
-"""Rows inserted for a time, with a clock that moves when told: deadline, renewal, restart, and what then counts."""
+"""Rows with a time limit, on a clock that the test moves: deadline, renewal, restart, and the counts afterwards."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""The account that every restart is held against: what was acknowledged is there, as it was said; a call that nobody
-was told of is there whole or not at all, and sent again it gets its first answer or is done now; no index and no row
-is given twice; the revision does not fall.
+"""The account that every restart is checked against: each acknowledged call is there with its result; each call without
+an answer is there whole or not at all, and sent again gets its first answer or is done now; no index and no row is
+given out twice; the revision does not fall.
 """
 
 import asyncio

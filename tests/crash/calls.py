@@ -1,4 +1,4 @@
-"""What callers of the crash tests send, one kind after another, and how it is told whether a call is there.
+"""The calls of the crash tests, by kind, and how to find out whether a call took effect.
 
 Every call has a name of its own, which is its Idempotency-Key and the mark on the rows that it makes.
 """

@@ -1,4 +1,6 @@
-"""A small step in which everybody dies, from the command line: its account holds. Seeded; the instants are chance's."""
+"""A small step from the command line in which every kind of process dies: its account is right. The draw is seeded, the
+moments are not.
+"""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""A ledger of a worker that was killed anywhere: what it says, and what becomes of an ack that had no answer."""
+"""The ledger of a worker that was killed at any point: its entries, and the fate of an ack without an answer."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The driver of a chaos run: who was drawn dies and comes back to what it held; any other death fails the step."""
+"""The driver of a chaos run: drawn processes die and resume their leases; any other death fails the step."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The law that every damaged folder is held to: an exact state of before or a refusal that helps, and both are told."""
+"""The rule for every damaged folder: an exact earlier state, or a refusal that says what to do; both are reported."""
 
 import re
 from pathlib import Path

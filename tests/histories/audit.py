@@ -2,8 +2,8 @@
 
 For each task and sample: leases never overlap; consumed once, until a reset; one that is set aside goes to its key
 alone; nothing is done to one that is gone. At every revision: allocated = waiting + leased + consumed + dead + clearing
-+ cleared, for each task. Revisions rise by one, indexes only grow, claim numbers and tokens are never used again. One
-law per event, hence its length.
++ cleared, for each task. Revisions rise by one, indexes only grow, claim numbers and tokens are never used again. Each
+event has one function with its law.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""What an audit writes down: which samples a partition has, the state of each for every task, and the sums."""
+"""The records of an audit: the samples of a partition, the state of each for every task, and the sums."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a claim asks for, against the model: which rows it could take, and what is in its way where they are too few."""
+"""A claim's request against the model: which rows it could take, and why there are too few."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Claims against the model: what goes out, what is told again, and who may wait for more."""
+"""Claims against the model: which rows go out, which claims are repeated, and which calls may wait for more."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the state machine may say: names, columns, and every form of a field schema with what it means per row."""
+"""The values that the state machine draws: names, columns, every form of a field schema with its meaning per row."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What samplers with memory keep of a task, on plain values: rows that were set aside, and what is told of them again.
+"""The memory of samplers for a task, on plain values: rows that are set aside, and claims that are repeated.
 
 As contract#sampler-memory says. A key's rows are in shares, one per rank that may ask.
 """

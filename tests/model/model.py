@@ -2,7 +2,7 @@
 
 An operation works on a copy; only if the copy differs from what was there is it a change, with a new revision. A call
 that the contract refuses raises `Refusal` with every code that would be right, and changes nothing. Leases, clears and
-production leases are in files beside this; what they build on is here, hence its length.
+production leases are in files of their own; this one has what they share.
 """
 
 import copy

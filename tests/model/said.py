@@ -1,4 +1,4 @@
-"""What a call says: a write's rows and columns, which rows are meant; and that it is refused."""
+"""The content of a call: the rows and columns of a write, the selected rows; and its refusal."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Claims by samplers with memory, against the model: what a known key is told, and what is noted of one that is new."""
+"""Claims by samplers with memory, against the model: the answer for a known key, and the entry made for a new one."""
 
 from dataclasses import replace
 from typing import Any

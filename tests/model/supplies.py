@@ -1,4 +1,4 @@
-"""What is kept for claims, held against its definition: ready rows and whole groups, found by a scan of the model.
+"""Compares the supplies for claims with their definition: ready rows and whole groups, found by a scan of the model.
 
 A window of two groups may stand in the index until it is taken; nothing else may be there too much or too little.
 """

@@ -1,4 +1,4 @@
-"""What one task has of a partition's rows, on plain values: who holds which, what became of them, what is set aside."""
+"""One task's state of a partition's rows, on plain values: which lease holds a row, its outcome, rows set aside."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Reads that may wait, against the model: when they can be answered, and what they must be told (claims: claims.py).
+"""Reads that may wait, against the model: when they can be answered, and with what (claims: claims.py).
 
 `ready` is the whole condition under which such a call is answered before its time is up; `meet` takes the answer.
 """
