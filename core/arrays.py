@@ -1,4 +1,4 @@
-"""Growing and gathering arrays: the few numpy moves that every column of a partition needs."""
+"""Grows, gathers and packs arrays: the numpy functions that every column of a partition needs."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -31,9 +31,9 @@ def filled(capacity: int, fill: object, dtype: Any) -> npt.NDArray[Any]:
 
 
 class Columns:
-    """Base of what keeps one entry per row in several arrays, which grow and lose rows together.
+    """Base of classes with one entry per row in several arrays, which grow and lose rows together.
 
-    `columns` names the arrays, each with what a new entry holds. One that is None is not needed yet, and stays so.
+    `columns` names the arrays, each with the value of a new entry. An array that is None is not needed yet; it stays.
     """
 
     __slots__ = ()

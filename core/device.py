@@ -1,4 +1,4 @@
-"""Where bit words live: `cpu`, `npu[:i]`, `cuda[:i]` or `auto`, checked at start so that nothing falls back in silence.
+"""The device of the bit words: `cpu`, `npu[:i]`, `cuda[:i]` or `auto`. A missing device stops the start; no fallback.
 
 The host's words need no torch. It is imported when another device is named or `auto` looks for one, and `torch_npu`
 when that may be an NPU; without CANN libraries its import fails, which is then the clear error at start.
@@ -45,7 +45,7 @@ def choose(name: str, log: Callable[[str], None], measure: Callable[[Device], fl
 
 
 def found(log: Callable[[str], None]) -> list[Device]:
-    """The CPU and one device of each kind that torch sees here; what cannot be loaded is told to `log`."""
+    """The CPU and one device of each kind that torch sees here; `log` gets a line for each that cannot be loaded."""
     devices = [CPU]
     for kind in ("cuda", "npu"):
         try:

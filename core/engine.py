@@ -1,10 +1,10 @@
 """The engine: the service's state with `commit`, the only way to change it.
 
-Theory of operation. Operations are the functions of `core.operations`; each takes the engine first. One reads the state
-and finds whatever is wrong with a call before anything changes. What it decides becomes events (`core.events`), and
-`commit` makes them one *change*: it gets the next revision, `core.apply` applies it, and it stays in `log` until the
-executor has written the log to the journal. After a restart the same changes are applied again, so an event holds
-outcomes and never a request. One thread runs all of this.
+Theory of operation. Operations are the functions of `core.operations`; the engine is their first argument. An operation
+reads the state and checks the whole call before anything changes. It turns its decision into events (`core.events`),
+and `commit` makes them one *change*: it gets the next revision, `core.apply` applies it, and it stays in `log` until
+the engine's thread has written the log to the journal. After a restart the same changes are applied again, so an event
+holds outcomes and never a request. One thread runs all of this.
 """
 
 import secrets
@@ -38,13 +38,13 @@ class Engine(ServiceState):
         self.wall = wall  # Unix seconds, for created_at
         self.token = token  # a new secret, by which a lease is proven
         self.cells = CellChecker(max_cell_bytes)  # checks cells on their way in
-        self.signatures: Memo[SignatureKey, bytes] = Memo()  # of writes, by what was said
+        self.signatures: Memo[SignatureKey, bytes] = Memo()  # of writes, by their keys; a cache
         self.log: list[Change] = []  # changes that are not in the journal yet
         self.applying = False  # a change is applied in part
         self.has_room = True  # the journal takes changes; set by the executor
 
     def find(self, partition_id: str) -> Partition | None:
-        """The partition, or None if it never was. Raises PartitionCleared."""
+        """The partition, or None if it never existed. Raises PartitionCleared."""
         partition = self.partitions.get(partition_id)
         if partition is None and partition_id in self.deleted:
             raise PartitionCleared(f"partition {partition_id!r} was deleted: make it anew with PUT or insert")
@@ -58,7 +58,7 @@ class Engine(ServiceState):
         return partition
 
     def revision_of(self, partition_id: str) -> int:
-        """Of the partition's last change, its deletion included; 0 if it never was."""
+        """The revision of the partition's last change, its deletion included; 0 if it never existed."""
         partition = self.partitions.get(partition_id)
         return partition.revision if partition else self.deleted.get(partition_id, 0)
 
@@ -77,7 +77,7 @@ class Engine(ServiceState):
         return change.revision
 
     def keep_reply(self, reply: Kept, since: int) -> None:
-        """The reply to the call that began at revision `since`: in one change with its events, if it had any."""
+        """Keep the reply to the call that began at revision `since`, in one change with its events if it had any."""
         if self.revision == since:
             self._require_room()
         events = self.log.pop().events if self.revision > since else []

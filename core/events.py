@@ -1,5 +1,5 @@
-"""Events: what happened, as the journal stores it. An event holds outcomes and never a request, so that replay needs
-no clock, no sampler and no chance.
+"""Events: the changes of the state, as the journal stores them. An event holds outcomes and never a request, so that
+replay needs no clock, no sampler and no randomness.
 
 Arrays travel as bytes: global indexes int64, sizes int32, little-endian. Cells are JSON bytes; one `bytes` stands for
 the same cell in every row. The order of members is the format: append new ones at the end, with a default.
@@ -34,7 +34,7 @@ class Settings(Struct, array_like=True, frozen=True):
 
 
 class Limits(Struct, array_like=True, frozen=True):
-    """What PATCH and seal may change of a partition since its PUT."""
+    """The settings of a partition that PATCH and seal may change after its PUT."""
 
     expected_samples: int | None
     max_samples: int | None
@@ -69,7 +69,7 @@ class Grouped(Event, frozen=True):
 
 
 class Produced(Event, frozen=True):
-    """`signature` says which fields (core.state.cells.signatures); `sizes` int32 [rows or 1, its tensors' sizes].
+    """`signature`: the fields (core.state.cells.signatures); `sizes` int32 [rows or 1, its tensors' sizes].
 
     `backend`: per field a cell for all rows, or one each.
     """
@@ -105,7 +105,7 @@ class Consumed(Event, frozen=True):
 
 
 class Reset(Event, frozen=True):
-    """Consumption of one task starts anew."""
+    """One task forgets everything that it consumed, leased or found dead."""
 
     task: str
 
@@ -115,7 +115,7 @@ class Limited(Event, frozen=True):
 
 
 class Sealed(Event, frozen=True):
-    """No more samples; as many as are there are expected."""
+    """The partition takes no more samples, and expects this many."""
 
     samples: int
 
@@ -137,10 +137,10 @@ class Leased(Event, frozen=True):
 
 
 class Settled(Event, frozen=True):
-    """Rows of a lease: accepted, free again, or dead for `reasons`, one each; `worn` of the dead were out too often.
+    """Rows of a lease: accepted, free again, or dead for `reasons`, one each; `worn`: those handed out too often.
 
-    `is_lost`: the lease ended by itself, so that its holder may not say anything of the rows any more. `takes_back`:
-    the hand-out of the released rows is no attempt of theirs any more.
+    `is_lost`: the lease ended by itself, so its holder can no longer settle the rows. `takes_back`: the hand-out of the
+    released rows does not count as an attempt.
     """
 
     number: int
@@ -178,7 +178,7 @@ class ClearAborted(Event, frozen=True):
 
 
 class Revoked(Event, frozen=True):
-    """The bytes of these fields of these rows are lost: not ready any more. The rest stays."""
+    """The bytes of these fields of these rows are lost: the cells are not ready any more. All else stays."""
 
     indexes: bytes
     fields: list[str]
@@ -192,13 +192,13 @@ class Timed(Event, frozen=True):
 
 
 class Expired(Event, frozen=True):
-    """The time of these rows is up: they are gone, and count as never inserted."""
+    """The time limit of these rows has passed: they are removed, and count as never inserted."""
 
     indexes: bytes
 
 
 class ShareTerms(Struct, array_like=True, frozen=True):
-    """What every claim under a key of sampler memory must say alike; `sampler`: its other arguments, as JSON."""
+    """What all claims of one key of sampler memory have in common; `sampler`: its other arguments, as JSON."""
 
     fields: tuple[str, ...]
     batch_size: int
@@ -216,15 +216,15 @@ class Allotted(Event, frozen=True):
 
 
 class Begun(Event, frozen=True):
-    """From here on this history has a name, by which its checkpoints know it again. Of no partition."""
+    """The history has a name from now on, by which its checkpoints are recognised. Of no partition."""
 
     history: str
 
 
 class Restored(Event, frozen=True):
-    """The state is that of an image again; counters only rise (core/apply/restore.py). Of no partition.
+    """The state is replaced by an image; counters only ever rise (core/apply/restore.py). Of no partition.
 
-    `releases`: all that was leased in the image is free. (Restores of old journals kept it.)
+    `releases`: all rows leased in the image are free. (Restores of old journals kept leases.)
     """
 
     image: bytes
@@ -261,7 +261,7 @@ AnyEvent = (
 
 
 class Kept(Struct, array_like=True, frozen=True, gc=False):
-    """The reply to a call with a key: given again to the same request, byte for byte. `digest` tells requests apart."""
+    """The reply to a call with a key, for repeated requests. `digest` tells whether a request is the same."""
 
     key: str
     digest: bytes

@@ -111,7 +111,7 @@ def fields_write(
 
     A signature seen before is found by its key, without the sizes, and not checked again.
     """
-    field_keys: list[FieldKey] = []
+    keys: list[FieldKey] = []
     columns: list[SizeColumn] = []
     for name, schema in schemas.items():
         lengths, shapes, shape = schema.lengths, schema.shapes, schema.shape
@@ -124,9 +124,8 @@ def fields_write(
         elif shape is not None:
             rank = len(shape)
             columns += shape
-        types = type(lengths), type(shapes), type(shape)
-        field_keys.append((name, schema.kind, schema.dtype, schema.ragged, rank, *types))
-    key = tuple(field_keys)
+        keys.append((name, schema.kind, schema.dtype, schema.ragged, rank, type(lengths), type(shapes), type(shape)))
+    key = tuple(keys)
     signature = signatures.get(key) or signatures.put(key, _signature(schemas, key))
     return FieldsWrite(signature, _sizes(columns, rows), [cells.get(name, NULL) for name in schemas])
 
