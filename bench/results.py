@@ -15,7 +15,7 @@ class Unwritable(Exception):
 
 
 class Results:
-    """`keep` goes on with what is there already: the cases of an earlier run of the same scale stay until run again."""
+    """With `keep`, the results of an earlier run of the same scale stay until their cases are run again."""
 
     def __init__(self, path: Path, scale: Scale, keep: bool) -> None:
         self.path = path

@@ -18,7 +18,7 @@ The life of one call, `POST /v1/partitions/train@0/production`:
 2. The engine's thread runs `produce(engine, …)`. `writing.draft` finds the rows and whatever is wrong with the call,
    and collects events. A refusal changes nothing.
 3. `Engine.commit` gives the change its revision; `apply` changes the state by each of its events.
-4. The reply is rendered to bytes, while the state is still the one that the call left.
+4. The reply is rendered to bytes at once, before another call changes the state.
 5. Calls that wait for this partition are tried again (`runtime.parking_lot`).
-6. All changes of this drain go into the journal with one append; only then are the callers told.
+6. All changes of this drain go into the journal with one append; only then are the replies sent.
 """

@@ -54,7 +54,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """The process died. It is never sent: it stands for a pipe that closed."""
+    """The process died. It is no message: the driver makes it when the pipe closes."""
 
     status: int | None
 

@@ -41,7 +41,7 @@ class ServiceProcess:
                 return False
 
     def kill(self) -> None:
-        """SIGKILL, as a crash would: nothing is flushed and nobody is told."""
+        """SIGKILL, like a crash: nothing is flushed, no connection is closed properly."""
         kill(self._process, STOP_S)
 
     def crash(self) -> None:

@@ -14,7 +14,7 @@ def cursor_for(kind: str, *place: int) -> str:
 
 
 def place_of(cursor: str, kind: str, parts: int) -> tuple[int, ...]:
-    """The place, of so many parts, that a cursor stands for. Raises Invalid for one that this listing did not give."""
+    """The place in a cursor, of this many parts. Raises Invalid for a cursor that this listing did not give."""
     match = _CURSOR.fullmatch(cursor)
     place = tuple(int(part, 16) for part in match[2].split(".")) if match is not None and match[1] == kind else ()
     if len(place) != parts or max(place) >= _END:
@@ -23,5 +23,5 @@ def place_of(cursor: str, kind: str, parts: int) -> tuple[int, ...]:
 
 
 def start_of(cursor: str | None, kind: str, start: int = 0) -> int:
-    """The place of one part that a cursor stands for; `start` without one. Raises Invalid."""
+    """The place in a cursor, of one part; `start` without a cursor. Raises Invalid."""
     return start if cursor is None else place_of(cursor, kind, 1)[0]

@@ -49,7 +49,7 @@ class JournalWriter:
         self._look_for_closed()
 
     def _read_back(self, appended: Appended, payload: bytes) -> tuple[Appended, bool]:
-        """Whether an append of unknown outcome was stored: callers must be told what a replay will find."""
+        """Whether an append of unknown outcome was stored: the replies must agree with what a replay will find."""
         for entry in self._journal.read(self._last):
             return Appended(appended.outcome, entry.id), entry.payload == payload
         return appended, False

@@ -16,7 +16,7 @@ MAX_KEPT_BYTES = 256 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A caller's key, and the digest of the request that it stands for."""
+    """A caller's key, and the digest of its request."""
 
     key: str
     digest: bytes

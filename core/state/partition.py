@@ -1,7 +1,7 @@
 """The state of one partition: rows, groups, cells, tasks, leases, clears, and the supplies derived from them.
 
 A partition shares nothing with others, so none pays for another's size. A sample is a row number in every array; row 0
-is the absent row, which stands for whatever is not held. `core.apply` changes a partition; nothing is decided here.
+is the absent row, to which indexes that are not held map. `core.apply` changes a partition; it decides nothing itself.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -50,7 +50,7 @@ class Partition:
         self.settings = NO_SETTINGS  # what PUT gave
         self.limits = limits_of(NO_SETTINGS)  # what PUT, PATCH and seal made of them
         self.is_sealed = False  # takes no more samples
-        self.rows = Rows()  # which sample stands in which row
+        self.rows = Rows()  # the sample of each row
         self.groups = Groups(self.rows.capacity)  # which rows belong together
         self.grid = Grid(new_words, self.rows.capacity)  # samples x fields
         self.custom_meta: Cells | None = None  # a JSON object per row, once a row has one

@@ -1,4 +1,4 @@
-"""Load: what wrk is told and what is made of what it says, with and without it and the peer."""
+"""Load: how wrk is started and how its output is read, with and without wrk and the peer."""
 
 import shutil
 from pathlib import Path

@@ -188,4 +188,4 @@ POINTS: Final[dict[str, Callable[[Reached], None]]] = {
     "mid-trim": lambda reached: in_trim(reached, is_after=False),
     "after-trim": lambda reached: in_trim(reached, is_after=True),
 }
-"""`after-append`: nobody was told. `mid-rotate`: there is a new segment, and the head does not know of it."""
+"""`after-append`: no caller has a reply yet. `mid-rotate`: a new segment exists, and the head does not name it."""

@@ -58,7 +58,7 @@ async def at_each(lives: Lives, points: tuple[str, ...]) -> None:
 
 
 async def test_killed_at_each_point_it_keeps_what_was_acknowledged(tmp_path: Path) -> None:
-    """Two folders side by side. One grows no snapshots; what was not synced there is lost at each kill."""
+    """Two folders side by side. One makes no snapshots; its unsynced writes are lost at each kill."""
     assert {point.split(":")[0] for point in (*OF_CALLS, *OF_SNAPSHOTS)} == set(POINTS)
     calls, snapshots = (
         Lives(tmp_path / "calls", segment_bytes=ENDLESS, disk="forgetful"),

@@ -1,4 +1,4 @@
-"""Programs that the demo and the bench end: they are gone, and nobody waits for ever to hear so."""
+"""Programs that the demo and the bench end: they really end, and no wait for their end is unbounded."""
 
 import subprocess
 import sys

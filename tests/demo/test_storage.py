@@ -1,4 +1,4 @@
-"""What the step relies on, for each storage: what was put comes back, what was not is named, deletes count."""
+"""What the step needs of each storage: stored values come back, missing ones are named, deletes are counted."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -41,7 +41,7 @@ def running(server: ServerProcess) -> Iterator[ServerProcess]:
 
 
 def tell(folder: Path, fault: str | None) -> None:
-    """The disk of that server fails so from now on; None: no more. At one moment it is told whole."""
+    """Make the disk of that server fail in this way from now on; None: no more. The order is written atomically."""
     if fault is None:
         (folder / "fault").write_text("nothing")  # not removed between a look and a read
         return

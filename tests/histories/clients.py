@@ -1,4 +1,4 @@
-"""Clients that call a real server at once, each in a thread of its own, and write down what they called and were told.
+"""Clients that call a real server at once, each in a thread of its own, and record their calls and the answers.
 
 Some calls are cut: the connection is closed once the request is sent. Under an Idempotency-Key such a call is sent
 again until it is answered, and is one operation; without one its outcome is unknown. The server may be killed under it.

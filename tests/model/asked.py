@@ -78,7 +78,7 @@ class Asked:
         return calls.explain(self.name, self.wanted, self.picker, self.where)
 
     def known(self, plain: Model) -> Told | None:
-        """What its key is told; None where it is new, or there is no such thing."""
+        """The answer for its key; None where the key is new or the sampler has no memory."""
         return shares.known(plain.find(self.name), self.wanted, self.picker)
 
     def takeable(self, partition: Partition) -> list[int]:

@@ -126,7 +126,7 @@ class Machine(RuleBasedStateMachine):
             self._keep(key, what.call(), answer)
 
     def wake(self) -> None:
-        """Whoever waits for what is there now is answered."""
+        """Every waiting call that can be answered now is answered."""
         again = True
         while again:
             ready = [parked for parked in list(self.waiting) if self._wakes(parked)]

@@ -61,7 +61,7 @@ class Fetch:
 
 @dataclass
 class Told:
-    """What whoever names a known key is told: refused with one of `codes`; these rows, of `claim` if it has them still,
+    """The answer for a known key: refused with one of `codes`; these rows, of `claim` if it has them still,
     else under a new one, where groups of `size` settle together; or None, that there is nothing."""
 
     codes: set[str] = field(default_factory=set)

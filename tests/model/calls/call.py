@@ -1,4 +1,4 @@
-"""A call in both of its forms, and how what core takes is said in a request."""
+"""A call in both of its forms, and how the arguments of core are written in a request."""
 
 import json
 from collections.abc import Callable
