@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import cast
 
 from core.samplers import SAMPLERS, Sampler
-from core.samplers.own import flaw
+from core.samplers.custom import flaw
 
 Named = tuple[str, str, str]
 # What a module may raise while it is imported, as far as it can be told in a line.

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Raw
 
 from core.decode_errors import fault_of, twice, unknown
-from core.state.cells.repeated_members import is_plain, repeated, repeated_name
+from core.state.cells.duplicate_members import is_plain, repeated, repeated_name
 
 T = TypeVar("T", bound=msgspec.Struct)
 D = TypeVar("D")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from core.journal.home import at_home
+from core.journal.home_path import at_home
 
 from .version import VERSION
 

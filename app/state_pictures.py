@@ -1,13 +1,13 @@
-"""The page of states: one picture per machine of core/state/states.py, drawn from its transitions."""
+"""The page of states: one picture per machine of core/state/transitions.py, drawn from its transitions."""
 
 from collections.abc import Iterator
 
-from core.state.states import MACHINES, Machine, State
+from core.state.transitions import MACHINES, Machine, State
 
 _INTRO = (
     "# States\n\nFour machines say what can become of a sample. An arrow is an event of the journal "
     "(`core/events.py`); what has no arrow does not happen. Arrows of `Restored` begin at the states that the "
-    "checkpoint holds. The tables are in `core/state/states.py`.\n"
+    "checkpoint holds. The tables are in `core/state/transitions.py`.\n"
 )
 
 

@@ -66,18 +66,18 @@ def _named(name: str) -> Device:
 
 def _count(kind: str) -> int:
     try:
-        from core.state.cells import torch_words
+        from core.state.cells import torch_readiness
 
-        return torch_words.count(kind)
+        return torch_readiness.count(kind)
     except (ImportError, OSError, RuntimeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DeviceUnavailable(f"device {kind!r}: its libraries cannot be loaded ({reason}); use cpu") from error
 
 
 def _on_torch(name: str) -> Device:
-    from core.state.cells import torch_words
+    from core.state.cells import torch_readiness
 
-    return Device(name, torch_words.on(name))
+    return Device(name, torch_readiness.on(name))
 
 
 def _fastest(log: Callable[[str], None], measure: Callable[[Device], float]) -> Device:

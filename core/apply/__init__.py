@@ -4,6 +4,6 @@ One table names the function of each event: `function(state, event)`. A function
 cannot fail, since whatever can be wrong with a call was found before its events were made.
 """
 
-from .change import apply
+from .table import apply
 
 __all__ = ["apply"]

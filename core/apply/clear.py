@@ -8,7 +8,7 @@ from core.arrays import unpack
 from core.events import ClearAborted, ClearCommitted, ClearPlanned
 from core.state.clears import Clear
 from core.state.service import ServiceState
-from core.state.states import ABORTED, COMMITTED
+from core.state.transitions import ABORTED, COMMITTED
 
 from .remove import bring_back, drop, withdraw
 

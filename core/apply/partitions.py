@@ -1,10 +1,10 @@
 """Events of whole partitions: made, configured, limited, sealed, deleted."""
 
 from core.events import Limited, Limits, PartitionDeleted, PartitionMade, PartitionSet, Sealed
-from core.state import bounded
+from core.state import bounded_dict
 from core.state.partition import Partition, limits_of
 from core.state.service import ServiceState
-from core.state.states import COMMITTED
+from core.state.transitions import COMMITTED
 
 MAX_DELETED = 10_000
 
@@ -52,4 +52,4 @@ def delete(state: ServiceState, event: PartitionDeleted) -> None:
         state.clears.close(number, COMMITTED)
     for number in partition.ttls.batches:
         state.ttl_deadlines.discard((event.partition, number))
-    bounded.put(state.deleted, event.partition, state.revision, MAX_DELETED)
+    bounded_dict.put(state.deleted, event.partition, state.revision, MAX_DELETED)

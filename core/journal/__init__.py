@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from .contract import BEFORE_FIRST, Appended, Entry, EntryId, Journal, Outcome
 from .errors import EntryUnknown, JournalDamaged, JournalError, JournalLocked, JournalUnavailable
 from .file import FLOOR_BYTES, FileJournal, Log, warn
-from .home import at_home
+from .home_path import at_home
 from .memory import MemoryJournal
 
 __all__ = [

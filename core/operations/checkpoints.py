@@ -19,7 +19,7 @@ from core.snapshot.image import image
 from core.snapshot.image import restore as read_image
 from core.state.partition import Partition
 
-from . import due
+from . import expiry
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def restore(engine: Engine, saved: Saved, unproduced: bool) -> Went:
     if unproduced:
         for name, indexes in found.items():
             _unproduce(engine, engine.partitions[name], indexes)
-    due.begin_anew(engine)
+    expiry.begin_anew(engine)
     burnt = (saved.next_index, engine.next_index - 1) if engine.next_index > saved.next_index else None
     return Went(engine.epoch, np.sort(np.concatenate([np.empty(0, np.int64), *found.values()])), burnt)
 

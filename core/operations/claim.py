@@ -19,14 +19,14 @@ from core.engine import Engine
 from core.events import Consumed, Leased
 from core.reading.batch import Batch, describe
 from core.samplers import Blocking
-from core.samplers.own import Own
+from core.samplers.custom import Own
 from core.state.leases import Lease, claim_id
 
 from .claim_request import ClaimRequest
+from .claim_shares import Chosen
 from .claim_try import ClaimTry
 from .consumption import Counts, counts_of
 from .parked import Parked
-from .shares import Chosen
 
 __all__ = ["Answer", "ClaimRequest", "Claimed", "Explained", "NotClaimed", "claim", "claim_now", "explain_claim"]
 

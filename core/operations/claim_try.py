@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from core.arrays import Ints
 from core.reading.blocking import explain
-from core.reading.sealed import is_last, stranded
+from core.reading.sealed_partition import is_last, stranded
 from core.samplers import Blocking, ByRank
 from core.state.partition import Partition
 from core.state.supply.supply import Supply
 
 from .claim_request import ClaimRequest
-from .shares import Chosen, ShareRequest
+from .claim_shares import Chosen, ShareRequest
 
 
 @dataclass(frozen=True, slots=True)

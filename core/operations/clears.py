@@ -17,7 +17,7 @@ from core.state.cells.fields import Field
 from core.state.cells.readiness import bit_column
 from core.state.clears import Clear
 from core.state.partition import Partition
-from core.state.states import ABORTED, COMMITTED, PENDING, ClearState
+from core.state.transitions import ABORTED, COMMITTED, PENDING, ClearState
 from core.state.where import Where
 
 

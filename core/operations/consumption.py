@@ -9,7 +9,7 @@ from core.engine import Engine
 from core.events import AnyEvent, Reset
 from core.reading.selectors import Page, all_rows
 from core.state.partition import Partition
-from core.state.states import CONSUMED
+from core.state.transitions import CONSUMED
 
 
 @dataclass(frozen=True, slots=True)

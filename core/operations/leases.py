@@ -11,7 +11,7 @@ from core.errors import ClaimNotFound, Invalid, LeaseLost
 from core.events import AnyEvent, Extended, Settled
 from core.state.leases import Lease
 from core.state.partition import Partition
-from core.state.states import ACCEPTED, LOST, OPEN, REJECTED, RELEASED
+from core.state.transitions import ACCEPTED, LOST, OPEN, REJECTED, RELEASED
 
 TOO_OFTEN = "max-attempts"
 

@@ -9,9 +9,9 @@ from core.samplers import Blocking, Sampler
 from core.state.cells.fields import Field
 from core.state.cells.readiness import bit_column
 from core.state.partition import Partition
-from core.state.states import CONSUMED, DEAD, HELD, LEASED
 from core.state.supply.supply import Sieve, Supply
 from core.state.tasks import Task
+from core.state.transitions import CONSUMED, DEAD, HELD, LEASED
 
 EXAMPLES = 10
 CHUNK = 8192

@@ -22,7 +22,7 @@ from core.errors import EpochMismatch, IdempotencyInFlight, NotReady, Refused
 from core.events import Kept
 from core.journal.contract import EntryId, Journal
 from core.journal.errors import JournalError
-from core.operations import due
+from core.operations import expiry
 from core.operations.parked import Parked
 from core.state.kept_replies import Keepable, Keyed, kept
 
@@ -124,7 +124,7 @@ class EngineThread:
 
     def _replay(self) -> None:
         self._journal.replay()
-        due.begin_anew(self._engine)
+        expiry.begin_anew(self._engine)
         self._epoch = self._engine.epoch
         self._read(None)
 
@@ -145,7 +145,7 @@ class EngineThread:
     def _end_what_is_due(self) -> None:
         """End leases and rows whose time is up, then the waits of parked calls."""
         if self._engine.has_room:
-            due.expire(self._engine, self._engine.clock())
+            expiry.expire(self._engine, self._engine.clock())
         self._wake()
         for call, parked in self._lot.expired(self._engine.clock()):
             self._answer(call, partial(_retry, parked, True))
@@ -153,7 +153,7 @@ class EngineThread:
 
     def _first_job(self) -> Callable[[], object]:
         """Wait for a job or the next deadline. Without room in the journal nothing due can end: look again later."""
-        now, ends = self._engine.clock(), due.next_due(self._engine)
+        now, ends = self._engine.clock(), expiry.next_due(self._engine)
         if ends is not None and not self._engine.has_room:
             ends = now + LOOK_AGAIN_S
         deadline = _earliest(self._lot.next_deadline(), ends)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from core.operations.parked import Parked
-from core.state import bounded
+from core.state import bounded_dict
 from core.state.kept_replies import Keyed
 
 
@@ -79,7 +79,7 @@ class ParkingLot(Generic[W]):
         if call.keyed is None:
             self.leave(call)
         elif call in self._places:
-            bounded.put(self._absent, call, None, MAX_ABSENT, self.leave)
+            bounded_dict.put(self._absent, call, None, MAX_ABSENT, self.leave)
 
     def is_absent(self, call: W) -> bool:
         """Its caller has gone."""

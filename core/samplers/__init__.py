@@ -10,9 +10,9 @@ from core.errors import Invalid
 
 from .by_rank import ByRank
 from .contract import Blocking, Sampler
+from .custom import Own
 from .grpo_group import GrpoGroup
 from .lifo import Lifo
-from .own import Own
 from .priority import Priority
 from .random import Random
 from .rank_aware import RankAware

@@ -64,7 +64,7 @@ def image(state: ServiceState) -> bytes:
 
 
 def restore(state: ServiceState, data: bytes) -> None:
-    """Make the state that of an image; its deadlines are still to be set (core.operations.due).
+    """Make the state that of an image; its deadlines are still to be set (core.operations.expiry).
 
     Raises ValueError for bytes that are no image of this version.
     """

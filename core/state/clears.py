@@ -12,8 +12,8 @@ import numpy as np
 
 from core.arrays import Ints
 
-from . import bounded
-from .states import PENDING, ClearState
+from . import bounded_dict
+from .transitions import PENDING, ClearState
 
 REMEMBERED = 10_000
 _NAME = re.compile(r"x[1-9a-f][0-9a-f]{0,15}")
@@ -60,7 +60,7 @@ class Clears:
         """It is committed or aborted."""
         clear = self.pending.pop(number)
         clear.state, clear.indexes = state, _NOTHING
-        bounded.put(self.closed, number, clear, REMEMBERED)
+        bounded_dict.put(self.closed, number, clear, REMEMBERED)
 
     def after(self, number: int) -> Iterator[Clear]:
         """Those beyond `number`, in the order they were planned."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from core.arrays import Bits, Ints
 
-from . import bounded
+from . import bounded_dict
 from .deadlines import Deadlines
-from .states import OPEN
+from .transitions import OPEN
 
 REMEMBERED = 10_000
 _NAME = re.compile(r"c[1-9a-f][0-9a-f]{0,15}")
@@ -96,7 +96,7 @@ class Leases:
             if not lease.is_closed and not np.count_nonzero(lease.fate == OPEN):
                 lease.is_closed = True
                 self._deadlines.discard(lease.number)
-                bounded.put(self.closed, lease.number, self.open.pop(lease.number), REMEMBERED)
+                bounded_dict.put(self.closed, lease.number, self.open.pop(lease.number), REMEMBERED)
 
     def due(self) -> float | None:
         """When the next lease ends."""

@@ -22,14 +22,14 @@ from core.state.supply.filtered import FilteredSupplies
 from core.state.supply.index_set import IndexSet
 from core.state.supply.supply import Supply
 
-from . import bounded
+from . import bounded_dict
 from .clears import Clear
 from .groups import Groups
 from .key_history import KeyHistory
 from .leases import Lease
 from .rows import NULL, Rows
-from .states import FREE, LOST, OPEN
 from .tasks import Task
+from .transitions import FREE, LOST, OPEN
 from .ttl import Ttls
 from .where import Where
 
@@ -110,7 +110,7 @@ class Partition:
         supply = self.supplies.get((name, fields))
         if supply is None:
             supply = self._build_supply(name, fields)
-            bounded.put(self.supplies, (name, fields), supply, MAX_SUPPLIES)
+            bounded_dict.put(self.supplies, (name, fields), supply, MAX_SUPPLIES)
         return supply
 
     def _build_supply(self, name: str, fields: tuple[str, ...]) -> Supply:

@@ -12,7 +12,7 @@ import numpy as np
 
 from core.arrays import START, Bits, Cells, Columns, Flags, Ints, filled, next_capacity
 
-from .states import ABSENT, CLEARING, GONE, LIVE
+from .transitions import ABSENT, CLEARING, GONE, LIVE
 
 NULL = b"null"
 

@@ -1,7 +1,7 @@
 """What samplers with memory keep of one task: which rows were set aside for whom. Only events change it.
 
 A key is what a request names of a sampler; its rows are in shares, one per rank that may ask. Until a claim takes them,
-and again when its lease ended, the rows of a share are HELD for the task (core/state/states.py).
+and again when its lease ended, the rows of a share are HELD for the task (core/state/transitions.py).
 """
 
 from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from core.arrays import Bits, Columns, Flags, Ints, filled
 from core.events import ShareTerms
 
 from .sampler_memory import Memory
-from .states import CONSUMED, DEAD, FREE, HELD, LEASED
+from .transitions import CONSUMED, DEAD, FREE, HELD, LEASED
 
 
 class Task(Columns):

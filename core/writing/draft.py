@@ -33,7 +33,7 @@ from core.state.cells.readiness import covers
 from core.state.cells.signatures import from_bytes
 from core.state.partition import Partition
 
-from . import absent
+from . import missing_rows
 from .schemas import FieldsWrite
 
 T = TypeVar("T")
@@ -101,7 +101,7 @@ class Draft:
 
     def _absent(self, skip: bool) -> None:
         missing = self.indexes[self.rows == 0]
-        absent.check_indexes(self.partition.rows, missing, self.engine.next_index, skip)
+        missing_rows.check_indexes(self.partition.rows, missing, self.engine.next_index, skip)
         self.written = np.flatnonzero(self.rows)
         self.indexes, self.rows, self.skipped = self.indexes[self.written], self.rows[self.written], missing.tolist()
 
@@ -120,7 +120,7 @@ class Draft:
             raise DuplicateKeys(keys=_repeated(keys))
         self.named = len(keys)
         names = json_values(keys)
-        absent.check_keys(self.partition.rows, names, skip)
+        missing_rows.check_keys(self.partition.rows, names, skip)
         if self.partition.rows.tombstones and not self.partition.rows.tombstones.keys().isdisjoint(names):
             keys, names = self._left_out(keys, names)
         found = self.partition.rows.find(names)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.samplers.own import flaw
+from core.samplers.custom import flaw
 
 from ..conftest import ServerProcess, refused_start
 from .service import Api, refused

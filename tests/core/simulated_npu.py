@@ -1,6 +1,6 @@
 """A device called `npu` that is not there: torch's Python backend for PrivateUse1, each operation run on the CPU.
 
-Only what `core.state.cells.torch_words` uses is registered, so an operation that a real device may lack
+Only what `core.state.cells.torch_readiness` uses is registered, so an operation that a real device may lack
 is noticed.
 `start()` is for a process of its own: a backend can be named once. Design: pytorch's own test of the Python backend.
 """

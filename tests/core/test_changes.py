@@ -18,7 +18,7 @@ from core.operations.changes import Changes, ChangesRequest, await_changes, list
 from core.operations.claim import ClaimRequest, claim_now
 from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.delete import delete
-from core.operations.due import expire
+from core.operations.expiry import expire
 from core.operations.parked import Parked
 from core.operations.partitions import delete_partition
 from core.operations.produce import RowWrite, insert, patch_backend_meta, patch_custom_meta, produce

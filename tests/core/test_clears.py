@@ -28,7 +28,7 @@ from core.operations.read import list_keys, lookup_keys
 from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import sampler
-from core.state.states import CLEARING, HELD, LEASED, LIVE
+from core.state.transitions import CLEARING, HELD, LEASED, LIVE
 from core.state.where import where
 from tests.core.test_where import parsed
 from tests.core.world import MANY, OBJECT, TENSOR, Book, Clock, Schema, add, add_keys, look, new_engine, write

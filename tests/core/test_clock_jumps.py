@@ -7,7 +7,7 @@ import pytest
 
 from core.engine import Engine
 from core.journal import MemoryJournal
-from core.operations import due
+from core.operations import expiry
 from core.operations.claim import ClaimRequest, NotClaimed, claim_now
 from core.operations.clears import ClearRequest, get_clear, plan_clear
 from core.operations.partitions import get_partition
@@ -114,9 +114,9 @@ async def test_after_a_boot_the_clock_begins_lower_and_all_have_their_full_time(
         before = image(service.engine)
     again = restarted(before if by_image else journal)
     assert image(again) == before
-    assert due.next_due(again) == min(LEASE_S, TTL_S)
+    assert expiry.next_due(again) == min(LEASE_S, TTL_S)
     for now, left in ((LEASE_S - 0.1, (1, 3)), (LEASE_S, (0, 0))):
-        due.expire(again, now)
+        expiry.expire(again, now)
         assert alive(again) == left
 
 
@@ -129,5 +129,5 @@ def restarted(source: bytes | MemoryJournal) -> Engine:
     else:
         source.open()
         replay(engine, source)
-    due.begin_anew(engine)
+    expiry.begin_anew(engine)
     return engine

@@ -13,7 +13,7 @@ import torch
 
 from core.device import CPU, Device, DeviceUnavailable, choose, measure_readiness
 from core.state.cells.readiness import HostWords
-from core.state.cells.torch_words import TorchWords
+from core.state.cells.torch_readiness import TorchWords
 
 from ..conftest import ROOT
 from .world import DEVICE_VARIABLE, add, device_tested, new_engine, on_torch
@@ -75,8 +75,8 @@ def test_auto_measures_says_what_it_saw_and_takes_the_fastest() -> None:
 
 
 def test_where_torch_cannot_be_loaded_the_host_still_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("core.state.cells.torch_words")
-    monkeypatch.setitem(sys.modules, "core.state.cells.torch_words", None)
+    monkeypatch.delattr("core.state.cells.torch_readiness")
+    monkeypatch.setitem(sys.modules, "core.state.cells.torch_readiness", None)
     lines: list[str] = []
     assert choose("cpu", lines.append) is CPU
     assert lines == []

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from core import events
-from core.apply.change import EVENTS
+from core.apply.table import EVENTS
 from core.arrays import pack, unpack
 from core.engine import Engine
 from core.events import AnyEvent, Change, Declared, Event, Limits, Settings
@@ -19,7 +19,7 @@ from core.operations.claim import Claimed, ClaimRequest, claim_now
 from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.consumption import reset_consumption
 from core.operations.delete import delete
-from core.operations.due import expire
+from core.operations.expiry import expire
 from core.operations.leases import Ack, ack, extend
 from core.operations.partitions import delete_partition, patch_partition, put_partition, seal_partition
 from core.operations.produce import RowWrite, patch_backend_meta, patch_custom_meta, produce

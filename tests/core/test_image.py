@@ -7,7 +7,7 @@ import pytest
 
 from core.engine import Engine
 from core.events import Kept
-from core.operations import due
+from core.operations import expiry
 from core.operations.changes import ChangesRequest, list_changes
 from core.operations.claim import Claimed, ClaimRequest, claim_now
 from core.operations.clears import ClearRequest, commit_clear, plan_clear
@@ -117,7 +117,7 @@ def test_a_lease_has_its_full_length_again() -> None:
     assert isinstance(engine.clock, Clock)
     engine.clock.now += 29.0
     again = from_image(image(engine))
-    due.begin_anew(again)
+    expiry.begin_anew(again)
     assert again.leases.due() == 30.0
     assert [lease.deadline for lease in again.leases.open.values()] == [60.0, 30.0, 30.0]
 
@@ -132,11 +132,11 @@ def test_rows_with_a_time_revoked_cells_and_what_was_go_on_too() -> None:
     delete(engine, "u", Selector(rows[2:3]))
     again = from_image(image(engine))
     for one in (engine, again):
-        due.begin_anew(one)
-        assert due.next_due(one) == 60.0
+        expiry.begin_anew(one)
+        assert expiry.next_due(one) == 60.0
         assert isinstance(one.clock, Clock)
         one.clock.now = 60.0
-        due.expire(one, 60.0)
+        expiry.expire(one, 60.0)
         page = list_changes(one, "u", ChangesRequest(seen, where=parsed(("at", "<", 5))))
         assert ([line.key for line in page.lines], page.removed) == ([b'"a"'], [b'"b"', b'"c"', b'"d"'])
         write(one, "u", rows[:1], ["x"])

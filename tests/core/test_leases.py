@@ -17,7 +17,7 @@ from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import sampler
 from core.state.leases import REMEMBERED, Leases, claim_id, number_of
-from core.state.states import HELD
+from core.state.transitions import HELD
 from tests.core.world import Book, Clock, add, new_engine, write
 from tests.model.compare import dump
 

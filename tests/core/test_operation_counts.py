@@ -15,7 +15,7 @@ from core.operations.parked import Parked
 from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import sampler
-from core.state.cells.torch_words import TorchWords
+from core.state.cells.torch_readiness import TorchWords
 from core.state.partition import Partition
 from core.state.supply.supply import Supply
 

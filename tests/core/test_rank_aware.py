@@ -11,14 +11,14 @@ from core.operations.claim import Claimed, ClaimRequest, NotClaimed, claim_now, 
 from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.consumption import counts_of, read_consumption, reset_consumption
 from core.operations.delete import delete
-from core.operations.due import expire
+from core.operations.expiry import expire
 from core.operations.leases import Ack, ack, list_dead, release_worker
 from core.operations.partitions import delete_partition, patch_partition, put_partition, seal_partition
 from core.operations.revoke import revoke
 from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import sampler
-from core.state.states import CONSUMED, HELD, LEASED
+from core.state.transitions import CONSUMED, HELD, LEASED
 from tests.core.world import Book, Clock, add, new_engine, write
 from tests.model.compare import dump
 

@@ -14,8 +14,8 @@ from core.engine import Engine
 from core.errors import Invalid
 from core.events import CustomMetaSet
 from core.operations.produce import RowWrite, patch_custom_meta
+from core.state.cells.duplicate_members import is_plain, repeated, repeated_name
 from core.state.cells.json_cells import CellChecker, merged
-from core.state.cells.repeated_members import is_plain, repeated, repeated_name
 
 from .world import Book, add, new_engine
 

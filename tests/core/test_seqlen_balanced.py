@@ -12,7 +12,7 @@ from core.errors import Invalid, SampleCleared
 from core.operations.claim import Claimed, ClaimRequest, NotClaimed, claim_now, explain_claim
 from core.operations.consumption import counts_of, reset_consumption
 from core.operations.delete import delete
-from core.operations.due import expire
+from core.operations.expiry import expire
 from core.operations.leases import Ack, ack
 from core.operations.partitions import put_partition, seal_partition
 from core.reading.batch import View

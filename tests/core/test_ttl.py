@@ -8,7 +8,7 @@ from core.operations.claim import Claimed, ClaimRequest, claim_now
 from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.consumption import counts_of
 from core.operations.delete import delete
-from core.operations.due import begin_anew, expire, next_due
+from core.operations.expiry import begin_anew, expire, next_due
 from core.operations.partitions import delete_partition, get_partition, patch_partition, put_partition, seal_partition
 from core.operations.produce import RowWrite, patch_backend_meta, patch_custom_meta, produce
 from core.operations.revoke import revoke

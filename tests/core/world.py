@@ -60,9 +60,9 @@ DEVICE_VARIABLE = "TEST_DEVICE"  # `torch`: torch's CPU, `npu`: the simulated on
 
 def on_torch(name: str) -> Device:
     """A device of torch by torch's own name, its CPU too, which no setting chooses. torch is imported here."""
-    from core.state.cells import torch_words
+    from core.state.cells import torch_readiness
 
-    return Device(f"torch {name}", torch_words.on(name))
+    return Device(f"torch {name}", torch_readiness.on(name))
 
 
 def device_tested() -> Device:

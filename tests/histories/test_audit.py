@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.apply.change import EVENTS
-from core.apply.hand_out import allot, settle
+from core.apply.table import EVENTS
+from core.apply.tasks import allot, settle
 from core.arrays import pack
 from core.engine import Engine
 from core.errors import Refused
@@ -189,7 +189,7 @@ def offers_accepted_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         for supply in partition.supplies_of(lease.task):
             supply.add(rows)
 
-    monkeypatch.setattr("core.apply.change.EVENTS", {**EVENTS, Settled: wrong})
+    monkeypatch.setattr("core.apply.table.EVENTS", {**EVENTS, Settled: wrong})
 
 
 def expires_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +229,7 @@ def forgets_to_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
             patch.setattr(Partition, "supplies_of", lambda self, name: iter(()))
             allot(state, event)
 
-    monkeypatch.setattr("core.apply.change.EVENTS", {**EVENTS, Allotted: wrong})
+    monkeypatch.setattr("core.apply.table.EVENTS", {**EVENTS, Allotted: wrong})
 
 
 @pytest.mark.parametrize(

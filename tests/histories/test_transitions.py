@@ -1,9 +1,9 @@
-"""The tables of `core.state.states` are true: what happens to states is in them, and all that is in them happens."""
+"""The tables of `core.state.transitions` are true: what happens is in them, and all that is in them happens."""
 
 import pytest
 
 from core.apply import clear
-from core.apply.change import EVENTS
+from core.apply.table import EVENTS
 from core.engine import Engine
 from core.events import ClearAborted
 from core.operations.checkpoints import begin_history, image_of, looked_through, restore
@@ -11,14 +11,14 @@ from core.operations.claim import Claimed, ClaimRequest, claim_now
 from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.consumption import reset_consumption
 from core.operations.delete import delete
-from core.operations.due import expire
+from core.operations.expiry import expire
 from core.operations.leases import Ack, ack
 from core.operations.partitions import delete_partition
 from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import sampler
 from core.state.service import ServiceState
-from core.state.states import FREE
+from core.state.transitions import FREE
 from tests.core.world import Clock, add, new_engine, write
 from tests.histories.test_audit import live_through
 from tests.histories.transitions import Watch, table
@@ -30,7 +30,7 @@ P = "p"
 def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     """It sees every event that is applied."""
     watch = Watch()
-    monkeypatch.setattr("core.apply.change.EVENTS", watch.events())
+    monkeypatch.setattr("core.apply.table.EVENTS", watch.events())
     return watch
 
 
@@ -165,7 +165,7 @@ def test_a_transition_that_is_in_no_table_is_seen(monkeypatch: pytest.MonkeyPatc
         state.partitions[event.partition].tasks["t"].state[:] = FREE
 
     watch = Watch({**EVENTS, ClearAborted: wrong})
-    monkeypatch.setattr("core.apply.change.EVENTS", watch.events())
+    monkeypatch.setattr("core.apply.table.EVENTS", watch.events())
     engine = filled(2)
     take(engine, 1, lease_s=None)
     abort_clear(engine, clear_of(engine, 0))

@@ -1,15 +1,15 @@
-"""Watches events being applied: which states of `core.state.states` each took to which others."""
+"""Watches events being applied: which states of `core.state.transitions` each took to which others."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from core.apply.change import EVENTS
+from core.apply.table import EVENTS
 from core.events import Event, Restored
 from core.snapshot.image import restore
 from core.state.leases import Lease
 from core.state.partition import Partition
 from core.state.service import ServiceState
-from core.state.states import ABSENT, CLEAR, FREE, GONE, LEASE, MACHINES, OPEN, ROW, TASK, Machine, State
+from core.state.transitions import ABSENT, CLEAR, FREE, GONE, LEASE, MACHINES, OPEN, ROW, TASK, Machine, State
 from tests.core.world import new_engine
 
 Function = Callable[[Any, Any], None]

@@ -2,7 +2,7 @@
 
 After every call: all that can be seen is the model's; the supplies equal a fresh scan; a call that left all as it was
 made no revision; a refused one left every byte as it was; a restart brings back the same; the journal keeps the laws of
-delivery; states go only where core.state.states says. The same machine drives the engine and the HTTP routes.
+delivery; states go only where core.state.transitions says. The same machine drives the engine and the HTTP routes.
 TEST_LONG=1: more and longer runs, each time others; TEST_SEED=n: those of that seed.
 """
 
@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, run_state_machine_as_test
 
-import core.apply.change
 import core.apply.partitions
+import core.apply.table
 import core.state.clears
 import core.state.leases
 import core.state.partition
@@ -78,7 +78,7 @@ def run(machine: type[EngineAgainstModel], examples: int) -> None:
 def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing happens to a state that is not in the tables."""
     watch = Watch()
-    monkeypatch.setattr(core.apply.change, "EVENTS", watch.events())
+    monkeypatch.setattr(core.apply.table, "EVENTS", watch.events())
     yield
     assert watch.seen - table() == set()
     assert watch.unlike == []

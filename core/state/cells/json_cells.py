@@ -13,7 +13,7 @@ import orjson
 
 from core.errors import Invalid
 
-from .repeated_members import is_plain, repeated
+from .duplicate_members import is_plain, repeated
 
 MAX_DEPTH = 64
 EMPTY = b"{}"

@@ -1,7 +1,7 @@
 """Production status as bit words: bit f % 64 of word f // 64 of a row says whether field f is produced for it.
 
 Row 0 is the *absent row*: it is no sample's and all zero. Indexes that are not held map to it, so no lookup needs a
-mask. The number of operations never depends on the number of rows. Words on a tensor device are in torch_words.py.
+mask. The number of operations never depends on the number of rows. Words on a tensor device are in torch_readiness.py.
 """
 
 from abc import ABC, abstractmethod

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from core.arrays import Flags, Ints, grown
-from core.state import bounded
+from core.state import bounded_dict
 from core.state.cells.readiness import StatusWords
 from core.state.rows import Rows
 from core.state.where import Where
@@ -89,7 +89,7 @@ class FilteredSupplies:
         one = self._kept.pop(key, None)
         if one is None:
             one = Filtered(key[0], key[2], table.empty_supply(key[1]), table.rows.n)
-        bounded.put(self._kept, key, one, MAX_FILTERED)
+        bounded_dict.put(self._kept, key, one, MAX_FILTERED)
         one.refresh(table)
         return one.supply
 

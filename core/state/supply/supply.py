@@ -21,7 +21,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from core.arrays import Bits, Ints, grown
-from core.state import bounded
+from core.state import bounded_dict
 from core.state.groups import Groups
 from core.state.rows import Rows
 
@@ -138,7 +138,7 @@ class Supply:
             found = kind()
             found.note(self.ready.all())
         index: SamplerIndex = found
-        bounded.put(self.sampler_indexes, name, index, MAX_SAMPLER_INDEXES)
+        bounded_dict.put(self.sampler_indexes, name, index, MAX_SAMPLER_INDEXES)
         return found
 
     def grouped(self, rows: Ints, numbers: Ints) -> None:

@@ -35,7 +35,7 @@ from core.events import (
 )
 from core.state.service import ServiceState
 
-from . import clear, hand_out, partitions, remove, restore, write
+from . import clear, partitions, remove, restore, tasks, write
 
 E = TypeVar("E", bound=Event)
 Function = Callable[[ServiceState, Event], None]
@@ -70,12 +70,12 @@ EVENTS: Mapping[type[Event], Function] = MappingProxyType(
             _row(BackendMetaSet, write.set_backend_meta),
             _row(Revoked, write.revoke),
             _row(Timed, write.time),
-            _row(Consumed, hand_out.consume),
-            _row(Leased, hand_out.lease),
-            _row(Extended, hand_out.extend),
-            _row(Settled, hand_out.settle),
-            _row(Allotted, hand_out.allot),
-            _row(Reset, hand_out.reset),
+            _row(Consumed, tasks.consume),
+            _row(Leased, tasks.lease),
+            _row(Extended, tasks.extend),
+            _row(Settled, tasks.settle),
+            _row(Allotted, tasks.allot),
+            _row(Reset, tasks.reset),
             _row(Cleared, remove.clear),
             _row(Expired, remove.expire),
             _row(ClearPlanned, clear.plan),

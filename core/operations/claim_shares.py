@@ -16,9 +16,9 @@ from core.samplers.by_rank import ByRank
 from core.state.leases import Lease
 from core.state.partition import Partition
 from core.state.sampler_memory import Memory, Share
-from core.state.states import ACCEPTED, CONSUMED
 from core.state.supply.supply import Supply
-from core.writing.absent import check_indexes
+from core.state.transitions import ACCEPTED, CONSUMED
+from core.writing.missing_rows import check_indexes
 
 from .claim_request import ClaimRequest
 

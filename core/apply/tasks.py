@@ -7,8 +7,8 @@ from core.events import Allotted, Consumed, Extended, Leased, Reset, Settled
 from core.state.leases import Lease
 from core.state.partition import Partition
 from core.state.service import ServiceState
-from core.state.states import ACCEPTED, CONSUMED, DEAD, FREE, LOST, REJECTED, RELEASED
 from core.state.tasks import Task
+from core.state.transitions import ACCEPTED, CONSUMED, DEAD, FREE, LOST, REJECTED, RELEASED
 
 
 def consume(state: ServiceState, event: Consumed) -> None:

@@ -3,9 +3,9 @@
 import numpy as np
 
 from core.state.partition import Partition
-from core.state.states import FREE, HELD, LEASED
 from core.state.supply.supply import Supply
 from core.state.tasks import Task
+from core.state.transitions import FREE, HELD, LEASED
 
 
 def is_last(partition: Partition, supply: Supply | None, name: str) -> bool:
