@@ -25,8 +25,9 @@ from core.names import check_name
 
 from . import keys
 from .errors import EdgeRefused, edge_refused, refused
-from .incoming import Incoming, Reply
+from .incoming import Incoming
 from .pieces import Pieces
+from .reply import Reply
 
 T = TypeVar("T", bound=WireRequest)
 D = TypeVar("D")
@@ -73,7 +74,7 @@ class Endpoint:
         except ClientDisconnect:
             pass  # nobody would read an answer
         else:
-            await reply.send(call)
+            await call.send(reply)
 
     async def _answer(self, call: Incoming) -> Reply:
         for name, value in call.path_params.items():

@@ -3,15 +3,13 @@
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from core.runtime.executor import Executor
 from core.samplers import Sampler
 
+from .saving import Saving
 from .settings import Settings
-
-if TYPE_CHECKING:
-    from .saving import Saving
 
 
 @dataclass(slots=True)
@@ -24,7 +22,7 @@ class Edge:
     durability: Literal["memory", "wal", "replicated"]
     boot: str
     started_at: float
-    saving: "Saving"
+    saving: Saving
     samplers: Mapping[str, type[Sampler]] = field(default_factory=dict)
     waiting: dict[str, int] = field(default_factory=dict)
     # One thread: each more is one more that the loop waits for when it wants the interpreter.

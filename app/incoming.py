@@ -4,7 +4,6 @@ a call with a key is handed on with it.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from starlette.datastructures import QueryParams
@@ -22,6 +21,7 @@ from core.state.kept_replies import Keyed
 from .edge import Edge
 from .errors import EdgeRefused
 from .keys import keyed
+from .reply import Reply
 
 HALF_CLOSED = "half_closed"  # in the state of a request whose client closed its sending side
 P = ParamSpec("P")
@@ -32,37 +32,6 @@ T = TypeVar("T")
 def names(request_id: str, executor: Executor) -> list[tuple[bytes, bytes]]:
     """X-Request-ID and X-Epoch."""
     return [(b"x-request-id", request_id.encode()), (b"x-epoch", b"%d" % executor.reading.epoch)]
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """Status and body bytes, made in the engine's thread; a GET's with an `etag` may be cached and revalidated.
-
-    `is_kept`: the same key gets it again; `replayed`: this is such a one.
-    """
-
-    status: int
-    body: bytes
-    etag: str | None = None
-    is_kept: bool = True
-    replayed: bool = False
-
-    async def send(self, call: "Incoming") -> None:
-        """Over ASGI, past the layers around the router: they have nothing to add to it."""
-        headers = call.names()
-        if self.status != 304:  # whose length would be that of the 200
-            headers += [(b"content-length", b"%d" % len(self.body)), (b"content-type", b"application/json")]
-        if self.replayed:
-            headers.append((b"idempotency-replayed", b"true"))
-        if self.etag is not None:
-            headers.append((b"etag", self.etag.encode("latin-1")))
-        if self.etag is not None and call.method in ("GET", "HEAD"):
-            headers += [(b"cache-control", b"no-cache"), (b"vary", b"Accept")]
-        else:
-            headers.append((b"cache-control", b"no-store"))
-        send = call.scope["state"]["send"]
-        await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        await send({"type": "http.response.body", "body": self.body})
 
 
 class Incoming:
@@ -156,6 +125,13 @@ class Incoming:
 
     def _too_large(self, most: int) -> EdgeRefused:
         return EdgeRefused("body-too-large", f"a body may have {most} bytes (limits.max_body_bytes): send fewer rows")
+
+    async def send(self, reply: Reply) -> None:
+        """Answer over ASGI, past the layers around the router: they have nothing to add."""
+        send = self.scope["state"]["send"]
+        headers = [*self.names(), *reply.headers(is_read=self.method in ("GET", "HEAD"))]
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": reply.body})
 
     def identify(self, body: bytes) -> None:
         """The body is whole: from here on a key stands for this request and no other."""

@@ -11,7 +11,7 @@ from core.runtime.executor import Executor
 
 from .checkpoints import CheckpointRequest, Checkpoints, Note
 from .compaction import Compaction
-from .render import rfc3339
+from .reply import rfc3339
 
 
 @dataclass(slots=True)

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from app import render
 from app.convert import selector, view
+from app.routes import batch_meta_render
 from batchmeta.wire.requests import Read
 from core.limits import MAX_ROWS
 from core.operations.read import read, read_backend_meta
@@ -20,7 +20,7 @@ class Inside:
     def __init__(self) -> None:
         self.engine = new_engine()
         self.request = Read(fields=list(FIELDS), include=PARTS, compact=True)
-        self.render = render.page()
+        self.render = batch_meta_render.page()
 
     def load(self, rows: int, backend: Backend) -> None:
         """`rows` rows, in place of those before."""

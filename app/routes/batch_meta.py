@@ -8,11 +8,12 @@ from core.limits import MAX_ROWS
 from core.operations import read as operations
 from core.reading.batch import View
 
-from .. import render
 from ..contract import Routes, invalid
 from ..convert import listed, selector, view
 from ..etags import etag_of, names_weakly
-from ..incoming import Incoming, Reply
+from ..incoming import Incoming
+from ..reply import Reply
+from . import batch_meta_render as render
 
 routes = Routes("batch meta")
 _PATH = "/v1/partitions/{partition_id}/batch-meta"

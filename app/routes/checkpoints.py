@@ -6,10 +6,11 @@ from batchmeta.wire import replies
 from batchmeta.wire.requests import CreateCheckpoint, Empty, RestoreCheckpoint
 from core.operations import checkpoints
 
-from .. import render
 from ..checkpoints import checked
 from ..contract import Routes
-from ..incoming import Incoming, Reply
+from ..incoming import Incoming
+from ..reply import Reply
+from . import checkpoints_render as render
 
 routes = Routes("checkpoints")
 _ONE = "/v1/checkpoints/{name}"

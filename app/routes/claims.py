@@ -6,9 +6,10 @@ from core.names import check_name
 from core.operations import leases
 from core.operations.leases import Ack
 
-from .. import render
 from ..contract import Routes
-from ..incoming import Incoming, Reply
+from ..incoming import Incoming
+from ..reply import Reply
+from . import claims_render as render
 
 routes = Routes("claims")
 _CLAIM = "/v1/claims/{claim_id}"

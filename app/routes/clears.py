@@ -6,10 +6,11 @@ from core.operations import clears
 from core.operations.clears import ClearRequest
 from core.state.where import some_where
 
-from .. import render
 from ..contract import Routes
 from ..convert import selector
-from ..incoming import Incoming, Reply
+from ..incoming import Incoming
+from ..reply import Reply
+from . import clears_render as render
 
 routes = Routes("clears")
 _CLEAR = "/v1/clears/{clear_id}"

@@ -4,10 +4,11 @@ from batchmeta.wire import replies
 from batchmeta.wire.requests import Empty, ListPartitions, PartitionQuery, PatchPartition, PutPartition
 from core.operations import partitions as operations
 
-from .. import render
 from ..contract import Routes, invalid
 from ..etags import etag_of, names
-from ..incoming import Incoming, Reply
+from ..incoming import Incoming
+from ..reply import Reply
+from . import partitions_render as render
 
 routes = Routes("partitions")
 _PAGE = 1000

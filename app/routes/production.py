@@ -17,10 +17,11 @@ from core.operations.revoke import revoke as revoke_cells
 from core.reading.batch import View
 from core.reading.selectors import Selector
 
-from .. import render
 from ..contract import Routes
 from ..convert import columns, listed, listed_indexes, row_write, selector
-from ..incoming import Incoming, Reply
+from ..incoming import Incoming
+from ..reply import Reply
+from . import production_render as render
 from .samples import WRITE_ERRORS
 
 routes = Routes("production")

@@ -6,10 +6,11 @@ from core.operations import changes, produce, read
 from core.operations.delete import delete
 from core.state.where import some_where
 
-from .. import render
 from ..contract import Routes, invalid
 from ..convert import row_write, selector, where_in_query
-from ..incoming import Incoming, Reply
+from ..incoming import Incoming
+from ..reply import Reply
+from . import samples_render as render
 
 routes = Routes("samples")
 _PATH = "/v1/partitions/{partition_id}"

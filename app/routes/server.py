@@ -8,8 +8,8 @@ from core.limits import MAX_ROWS
 
 from ..contract import Routes
 from ..errors import EdgeRefused
-from ..incoming import Incoming, Reply
-from ..render import rfc3339
+from ..incoming import Incoming
+from ..reply import Reply, rfc3339
 from ..version import API, VERSION
 
 routes = Routes("server")

@@ -11,10 +11,11 @@ from core.operations import claim as operations
 from core.operations import consumption, leases
 from core.state.where import where
 
-from .. import render
 from ..contract import Routes, invalid
 from ..convert import view
-from ..incoming import Incoming, Reply
+from ..incoming import Incoming
+from ..reply import Reply
+from . import tasks_render as render
 from .batch_meta import EXAMPLE
 
 routes = Routes("tasks")

@@ -2,8 +2,8 @@
 
 import time
 
-from app import render
 from app.convert import view
+from app.routes import tasks_render
 from batchmeta.wire.requests import Claim
 from core.device import choose, found, measure_readiness
 from core.operations.claim import Claimed, ClaimRequest, claim_now
@@ -53,7 +53,7 @@ class OnDevice:
         reset_consumption(self.engine, "p", "t")
         began = time.perf_counter()
         answer = claim_now(self.engine, "p", wanted)
-        render.claim(answer)
+        tasks_render.claim(answer)
         took = time.perf_counter() - began
         settle(self.engine)
         if not isinstance(answer, Claimed):

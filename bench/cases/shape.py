@@ -4,8 +4,8 @@ import time
 from itertools import cycle
 from typing import Any
 
-from app import render
 from app.convert import selector, view
+from app.routes import production_render, tasks_render
 from batchmeta.wire.requests import Claim, ReadBackendMeta
 from core.limits import MAX_ROWS
 from core.operations.claim import Claimed, ClaimRequest, claim_now
@@ -51,7 +51,7 @@ class Claiming:
     def _once(self, partition: str) -> float:
         began = time.perf_counter()
         answer = claim_now(self.engine, partition, self.wanted)
-        render.claim(answer)
+        tasks_render.claim(answer)
         took = time.perf_counter() - began
         settle(self.engine)
         if not isinstance(answer, Claimed):
@@ -85,7 +85,9 @@ class Wide:
         names = cycle(partitions)
 
         def once() -> None:
-            render.backend_meta(read_backend_meta(self.engine, next(names), selector(request), seen, MAX_ROWS, None))
+            production_render.backend_meta(
+                read_backend_meta(self.engine, next(names), selector(request), seen, MAX_ROWS, None)
+            )
 
         once()
         return timed(once, calls)

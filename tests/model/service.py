@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from app.incoming import Reply
+from app.reply import Reply
 from core.arrays import unpack
 from core.engine import Engine
 from core.errors import Refused

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from app.incoming import Reply
+from app.reply import Reply
 from batchmeta.wire.requests import Condition as ConditionIn
 from core.operations.produce import RowWrite
 from core.reading.selectors import Selector

@@ -1,6 +1,6 @@
 """Partitions: put, patch, seal, delete; one, a list, and one that is waited for."""
 
-from app import render
+from app.routes import partitions_render
 from core.operations import partitions
 from tests.core.world import Schema as SchemaIn
 from tests.model.calls.call import PAGE, Call, members, of, schema
@@ -10,7 +10,7 @@ def etag(revision: int) -> str:
     return f'"{revision}"'
 
 
-SUMMARY = render.partition(etag)
+SUMMARY = partitions_render.partition(etag)
 
 
 def put(name: str, expected: int | None, most: int | None, attempts: int | None, fields: dict[str, SchemaIn]) -> Call:
@@ -29,7 +29,7 @@ def seal(name: str) -> Call:
 
 
 def delete_partition(name: str) -> Call:
-    operation, shown = partitions.delete_partition, render.deleted_partition
+    operation, shown = partitions.delete_partition, partitions_render.deleted_partition
     return Call("DELETE", of(name), None, operation, shown, (name, None))
 
 
@@ -44,4 +44,4 @@ def watch(name: str, revision: int, wait_s: float) -> Call:
 
 def list_partitions() -> Call:
     path = f"/v1/partitions?limit={PAGE}"
-    return Call("GET", path, None, partitions.list_partitions, render.partitions, ("", PAGE, None))
+    return Call("GET", path, None, partitions.list_partitions, partitions_render.partitions, ("", PAGE, None))

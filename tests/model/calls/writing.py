@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from app import render
+from app.routes import production_render, samples_render
 from core.operations import produce as production
 from core.operations import revoke as revoking
 from core.operations.delete import delete
@@ -15,7 +15,9 @@ from tests.model.said import Chosen
 
 def insert(name: str, number: int | None, write: RowWrite) -> Call:
     body = members(count=number) | rows(write)
-    return Call("POST", of(name, "samples"), body, production.insert, render.inserted, (name, number, write, False))
+    return Call(
+        "POST", of(name, "samples"), body, production.insert, samples_render.inserted, (name, number, write, False)
+    )
 
 
 def produce(
@@ -33,28 +35,28 @@ def produce(
         "backend_meta": {known: column(said) for known, said in backend.items()},
     }
     arguments = (name, write, create, schemas, backend, skip)
-    return Call("POST", of(name, "production"), body, production.produce, render.produced, arguments)
+    return Call("POST", of(name, "production"), body, production.produce, production_render.produced, arguments)
 
 
 def patch_custom(name: str, write: RowWrite, if_revision: int | None) -> Call:
     body = rows(write) | members(if_revision=if_revision)
-    operation, shown = production.patch_custom_meta, render.patched_custom_meta
+    operation, shown = production.patch_custom_meta, samples_render.patched_custom_meta
     return Call("PATCH", of(name, "custom-meta"), body, operation, shown, (name, write, if_revision))
 
 
 def patch_backend(name: str, write: RowWrite, columns: Mapping[str, Column]) -> Call:
     body = rows(write) | {"backend_meta": {known: column(said) for known, said in columns.items()}}
-    operation, shown = production.patch_backend_meta, render.patched_backend_meta
+    operation, shown = production.patch_backend_meta, production_render.patched_backend_meta
     return Call("PATCH", of(name, "backend-meta"), body, operation, shown, (name, write, columns))
 
 
 def delete_samples(name: str, chosen: Chosen) -> Call:
-    path, shown = of(name, "samples", "delete"), render.deleted_samples(name)
+    path, shown = of(name, "samples", "delete"), samples_render.deleted_samples(name)
     arguments = (name, selector(chosen), conditions(chosen.where))
     return Call("POST", path, selected(chosen), delete, shown, arguments)
 
 
 def revoke(name: str, chosen: Chosen, fields: Sequence[str]) -> Call:
-    body, shown = selected(chosen) | {"fields": list(fields)}, render.revoked(name)
+    body, shown = selected(chosen) | {"fields": list(fields)}, production_render.revoked(name)
     arguments = (name, selector(chosen), tuple(fields))
     return Call("POST", of(name, "production", "revoke"), body, revoking.revoke, shown, arguments)

@@ -1,4 +1,4 @@
-"""Clears: what is planned, and what became of it."""
+"""Renders replies about clears: plans, commits, aborts, and lists of clears."""
 
 from typing import Any
 
@@ -9,8 +9,7 @@ from core.operations.clears import ClearPlan, SeenClear
 from core.state.cells import encode
 from core.state.clears import Clear
 
-from ..incoming import Reply
-from .parts import by_field, reply
+from ..reply import Reply, by_field, reply
 
 
 def _head(found: SeenClear) -> dict[str, Any]:

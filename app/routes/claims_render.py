@@ -1,13 +1,9 @@
-"""Claims with a lease: acks, more time, who holds what, what is dead."""
-
-import msgspec
+"""Renders replies about claims with a lease: acks, extended leases, lists of claims, released workers."""
 
 from batchmeta.wire import replies
-from core.operations.leases import Acked, Dead, SeenClaim
-from core.state.partition import Partition
+from core.operations.leases import Acked, SeenClaim
 
-from ..incoming import Reply
-from .parts import reply
+from ..reply import Reply, reply
 
 
 def acked(result: Acked) -> Reply:
@@ -41,24 +37,6 @@ def seen(found: SeenClaim) -> Reply:
 def claims(found: list[SeenClaim]) -> Reply:
     """Many."""
     return reply(replies.ClaimList(claims=[_seen(one) for one in found]))
-
-
-def dead(found: tuple[Partition, list[Dead]]) -> Reply:
-    """Rows with their reasons."""
-    partition, lines = found
-    return reply(
-        replies.DeadList(
-            partition_id=partition.partition_id,
-            revision=partition.revision,
-            dead=[
-                replies.DeadSample(
-                    global_index=line.global_index, key=msgspec.json.decode(line.key), reason=line.reason,
-                    attempts=line.attempts,
-                )
-                for line in lines
-            ],
-        )
-    )  # fmt: skip
 
 
 def released_worker(result: tuple[int, list[str]]) -> Reply:

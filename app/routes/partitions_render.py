@@ -1,4 +1,4 @@
-"""Partitions: one, a page of them, and the end of one."""
+"""Renders replies about partitions: one, a page of them, a deleted one."""
 
 from collections.abc import Callable
 
@@ -8,8 +8,7 @@ from batchmeta.wire import replies
 from core.operations.partitions import Deleted, Line, Summary
 from core.state.cells.fields import Field
 
-from ..incoming import Reply
-from .parts import EtagOf, reply, rfc3339
+from ..reply import EtagOf, Reply, reply, rfc3339
 
 
 def _field_summary(field: Field, count: int) -> replies.FieldSummary:

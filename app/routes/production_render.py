@@ -1,4 +1,4 @@
-"""Production status, backend meta, and what writes of either answer."""
+"""Renders replies about production status and backend meta: reads of either, and writes."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,7 @@ from core.operations.produce import Written
 from core.operations.read import BackendMeta, Production
 from core.state.cells import encode
 
-from ..incoming import Reply
-from .parts import APART, reply
+from ..reply import APART, Reply, reply
 
 
 def backend_meta(found: BackendMeta) -> Reply:

@@ -1,4 +1,4 @@
-"""Samples by key, their custom meta patched, and their end."""
+"""Renders replies about samples: inserted and deleted rows, keys and their changes, patched custom meta."""
 
 from collections.abc import Callable
 
@@ -9,11 +9,19 @@ from batchmeta.wire import replies
 from core.operations.changes import Changes
 from core.operations.produce import Written
 from core.operations.read import KeyLine
+from core.reading.batch import Batch
 from core.state.cells import encode
 from core.state.partition import Partition
 
-from ..incoming import Reply
-from .parts import reply
+from ..reply import Reply, reply
+from .batch_meta_render import batch_meta
+
+
+def inserted(result: tuple[Batch, int]) -> Reply:
+    """201: batch meta of the rows, and how many are new."""
+    body = batch_meta(result[0])
+    body.created = result[1]
+    return reply(body, 201, apart=result[0].backend_meta)
 
 
 def patched_custom_meta(result: Written) -> Reply:

@@ -1,4 +1,4 @@
-"""Batch meta: of an insert, of a page of a read, and inside a claim."""
+"""Renders batch meta: pages of it, and the body that inserts and claims hold."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,7 @@ from batchmeta.wire import replies
 from core.reading.batch import Batch
 from core.state.cells import encode
 
-from ..incoming import Reply
-from .parts import APART, EtagOf, by_field, maybe, reply
+from ..reply import APART, EtagOf, Reply, by_field, maybe, reply
 
 
 def batch_meta(batch: Batch) -> replies.BatchMeta:
@@ -31,13 +30,6 @@ def batch_meta(batch: Batch) -> replies.BatchMeta:
         backend_meta=UNSET if batch.backend_meta is None else APART,
         field_status=by_field(batch.field_status),
     )
-
-
-def inserted(result: tuple[Batch, int]) -> Reply:
-    """201: batch meta of the rows, and how many are new."""
-    body = batch_meta(result[0])
-    body.created = result[1]
-    return reply(body, 201, apart=result[0].backend_meta)
 
 
 def page(etag: str | None = None) -> Callable[[Batch], Reply]:

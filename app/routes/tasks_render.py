@@ -1,4 +1,4 @@
-"""Tasks: a claim that got rows or the reasons why not, consumption, and its reset."""
+"""Renders replies about tasks: claims, what blocks them, dead rows, consumption and its reset."""
 
 from collections.abc import Callable
 
@@ -8,12 +8,13 @@ from msgspec import UNSET, Raw
 from batchmeta.wire import replies
 from core.operations.claim import Answer, Claimed, Explained, NotClaimed
 from core.operations.consumption import Consumption
+from core.operations.leases import Dead
 from core.samplers import Blocking
 from core.state.cells import encode
+from core.state.partition import Partition
 
-from ..incoming import Reply
-from .batch import batch_meta
-from .parts import reply
+from ..reply import Reply, reply
+from .batch_meta_render import batch_meta
 
 
 def _blocking(blocking: Blocking) -> replies.Blocking:
@@ -87,6 +88,24 @@ def explained(found: Explained) -> Reply:
             total=found.counts.total, consumed=found.counts.consumed,
         leased=found.counts.leased, dead=found.counts.dead, done=found.counts.done,
             blocking=[_blocking(reason) for reason in found.blocking],
+        )
+    )  # fmt: skip
+
+
+def dead(found: tuple[Partition, list[Dead]]) -> Reply:
+    """Rows with their reasons."""
+    partition, lines = found
+    return reply(
+        replies.DeadList(
+            partition_id=partition.partition_id,
+            revision=partition.revision,
+            dead=[
+                replies.DeadSample(
+                    global_index=line.global_index, key=msgspec.json.decode(line.key), reason=line.reason,
+                    attempts=line.attempts,
+                )
+                for line in lines
+            ],
         )
     )  # fmt: skip
 

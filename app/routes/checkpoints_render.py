@@ -1,4 +1,4 @@
-"""Checkpoints: what was saved, and what going back did."""
+"""Renders replies about checkpoints: saved ones, lists of them, and what a restore did."""
 
 import numpy as np
 
@@ -7,8 +7,7 @@ from core.arrays import Ints
 from core.operations.checkpoints import Went
 
 from ..checkpoints import Note
-from ..incoming import Reply
-from .parts import reply
+from ..reply import Reply, reply
 
 
 def checkpoint(note: Note, status: int = 200) -> Reply:

@@ -1,0 +1,80 @@
+"""A reply to one call: its status, its headers and its body, encoded. The renderers in app/routes make them.
+
+Columns are JSON bytes already and are passed through; only the small parts are encoded here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from core.state.cells.encode import Pieces
+
+Headers = list[tuple[bytes, bytes]]
+_encode = msgspec.json.Encoder().encode
+EtagOf = Callable[[int], str]
+
+
+APART: Any = Raw(b"\0")
+"""Stands in a body for what is put in its place at the end; JSON text never holds this byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Status and body bytes, made in the engine's thread; a GET's with an `etag` may be cached and revalidated.
+
+    `is_kept`: the same Idempotency-Key gets it again; `replayed`: this is such a one.
+    """
+
+    status: int
+    body: bytes
+    etag: str | None = None
+    is_kept: bool = True
+    replayed: bool = False
+
+    def headers(self, *, is_read: bool) -> Headers:
+        """What HTTP says of it; `is_read`: the reply to a GET or HEAD."""
+        headers: Headers = []
+        if self.status != 304:  # whose length would be that of the 200
+            headers += [(b"content-length", b"%d" % len(self.body)), (b"content-type", b"application/json")]
+        if self.replayed:
+            headers.append((b"idempotency-replayed", b"true"))
+        if self.etag is not None:
+            headers.append((b"etag", self.etag.encode("latin-1")))
+        if self.etag is not None and is_read:
+            headers += [(b"cache-control", b"no-cache"), (b"vary", b"Accept")]
+        else:
+            headers.append((b"cache-control", b"no-store"))
+        return headers
+
+
+def reply(
+    body: object, status: int = 200, etag: str | None = None, is_kept: bool = True, apart: Pieces | None = None
+) -> Reply:
+    """A body, encoded. `is_kept`: as in Reply. `apart`: what `APART` in it stands for.
+
+    The encoder's buffer grows as it goes, which copies what is large several times over; pieces are copied once.
+    """
+    text = _encode(body)
+    if apart is not None:
+        before, _, after = text.partition(b"\0")
+        text = b"".join((before, *apart, after))
+    return Reply(status, text, etag, is_kept)
+
+
+def rfc3339(seconds: float) -> str:
+    """Unix seconds as RFC 3339 in UTC, milliseconds kept."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def maybe(column: bytes | None) -> Raw | UnsetType:
+    """A column, or no member."""
+    return UNSET if column is None else Raw(column)
+
+
+def by_field(columns: bytes | None) -> Any:
+    """An object of columns by field, which is JSON already, or no member."""
+    return UNSET if columns is None else Raw(columns)
