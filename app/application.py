@@ -20,17 +20,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from core.journal.contract import Durability
 from core.runtime.executor import Executor
 from core.samplers import Sampler
+from core.snapshot.checkpoint_folder import CheckpointFolder
 
-from .checkpoints import Checkpoints
-from .compaction import Compaction
 from .contract import Operation
 from .edge import Edge
 from .errors import on_bug, on_http_exception
 from .guard import Guard
 from .openapi import document
 from .routes import ALL
-from .saving import Saving
 from .settings import Settings
+from .snapshots.checkpoints import Checkpoints
+from .snapshots.compaction import Compaction
 from .version import VERSION
 
 STATIC = Path(str(resources.files(__package__) / "static"))
@@ -150,6 +150,6 @@ def new_edge(
 ) -> Edge:
     """What routes share; the boot id tells this start's ETags from another's. `compaction` makes the checkpoints."""
     beside = "data/journal" if compaction is None else str(compaction.folder)
-    kept = Checkpoints(Path(settings.checkpoints or f"{beside}.checkpoints"), settings.min_free_bytes)
-    saving = Saving(kept, executor, compaction)
-    return Edge(executor, settings, device, durability, secrets.token_hex(4), started_at, saving, samplers or {})
+    folder = CheckpointFolder(Path(settings.checkpoints or f"{beside}.checkpoints"), settings.min_free_bytes)
+    checkpoints = Checkpoints(folder, executor, compaction)
+    return Edge(executor, settings, device, durability, secrets.token_hex(4), started_at, checkpoints, samplers or {})

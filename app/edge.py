@@ -8,8 +8,8 @@ from typing import Literal
 from core.runtime.executor import Executor
 from core.samplers import Sampler
 
-from .saving import Saving
 from .settings import Settings
+from .snapshots.checkpoints import Checkpoints
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class Edge:
     durability: Literal["memory", "wal", "replicated"]
     boot: str
     started_at: float
-    saving: Saving
+    checkpoints: Checkpoints
     samplers: Mapping[str, type[Sampler]] = field(default_factory=dict)
     waiting: dict[str, int] = field(default_factory=dict)
     # One thread: each more is one more that the loop waits for when it wants the interpreter.

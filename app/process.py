@@ -20,13 +20,13 @@ from core.journal import FileJournal, Journal, journal_from_url
 from core.journal.errors import JournalError
 from core.runtime.executor import Executor
 from core.runtime.replay import begin_with
+from core.snapshot import checkpoint_file
 
 from . import memory, scheduling
 from .application import build, new_edge
-from .checkpoints import read
-from .compaction import Compaction
 from .own_samplers import load
 from .settings import Settings
+from .snapshots.compaction import Compaction
 from .version import VERSION
 
 _log = logging.getLogger("batchmeta")
@@ -110,7 +110,7 @@ def _is_there(module: str, instead: str) -> bool:
 
 def _opened(settings: Settings) -> tuple[socket.socket, Journal]:
     """The listener and the journal, both closed again if one of them cannot be."""
-    saved = read(Path(settings.restore)) if settings.restore else None
+    saved = checkpoint_file.read(Path(settings.restore)) if settings.restore else None
     with ExitStack() as opened:
         listener = opened.enter_context(closing(_listen(settings)))
         journal = journal_from_url(settings.journal, Path.cwd(), _log.warning, settings.min_free_bytes)

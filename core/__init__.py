@@ -7,7 +7,7 @@ Layout, from the top floor to the ground; a floor imports only from those below 
     reading/      how rows are selected and described        writing/   how a write is checked and becomes events
     samplers/     which rows a claim takes                   engine.py  the state with `commit`
     apply/        what each event does to the state
-    snapshot/     the whole state as bytes, and back
+    snapshot/     the whole state as bytes, and back; the files of checkpoints
     state/        the state: partitions, rows, tasks, leases; state/cells/ what is known of samples x fields,
                   state/supply/ what a task can take
     journal/      where changes are kept                     events.py  what a change is made of

@@ -5,8 +5,8 @@ import asyncio
 from batchmeta.wire import replies
 from batchmeta.wire.requests import CreateCheckpoint, Empty, RestoreCheckpoint
 from core.operations import checkpoints
+from core.snapshot.checkpoint_folder import checked
 
-from ..checkpoints import checked
 from ..contract import Routes
 from ..incoming import Incoming
 from ..reply import Reply
@@ -40,13 +40,13 @@ async def create_checkpoint(call: Incoming, body: CreateCheckpoint) -> Reply:
     known = await call.kept()
     if known is not None:
         return known
-    return await call.keeping(render.checkpoint(await call.edge.saving.make(name, call.key), 201))
+    return await call.keeping(render.checkpoint(await call.edge.checkpoints.make(name, call.key), 201))
 
 
 @routes.route("GET", "/v1/checkpoints", Empty, {200: replies.CheckpointList}, reply_example={"checkpoints": [_MADE]})
 async def list_checkpoints(call: Incoming, query: Empty) -> Reply:
     """All checkpoints, in the order they were made; what is damaged or of something else is left out."""
-    return render.checkpoints(await asyncio.to_thread(call.edge.saving.kept.all))
+    return render.checkpoints(await asyncio.to_thread(call.edge.checkpoints.folder.all))
 
 
 @routes.route(
@@ -55,7 +55,7 @@ async def list_checkpoints(call: Incoming, query: Empty) -> Reply:
 )  # fmt: skip
 async def get_checkpoint(call: Incoming, query: Empty) -> Reply:
     """One checkpoint."""
-    return render.checkpoint(await asyncio.to_thread(call.edge.saving.kept.find, _name(call)))
+    return render.checkpoint(await asyncio.to_thread(call.edge.checkpoints.folder.find, _name(call)))
 
 
 @routes.route(
@@ -68,7 +68,7 @@ async def delete_checkpoint(call: Incoming, query: Empty) -> Reply:
     known = await call.kept()
     if known is not None:
         return known
-    await asyncio.to_thread(call.edge.saving.kept.delete, name)
+    await asyncio.to_thread(call.edge.checkpoints.folder.delete, name)
     return await call.keeping(render.deleted_checkpoint())
 
 
@@ -95,7 +95,7 @@ async def restore_checkpoint(call: Incoming, body: RestoreCheckpoint) -> Reply:
     known = await call.kept()
     if known is not None:
         return known
-    saved = await asyncio.to_thread(call.edge.saving.kept.read, _name(call))
+    saved = await asyncio.to_thread(call.edge.checkpoints.folder.read, _name(call))
     return await call.engine(checkpoints.restore, render.went, saved, body.revived == "unproduced")
 
 

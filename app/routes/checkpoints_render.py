@@ -5,19 +5,26 @@ import numpy as np
 from batchmeta.wire import replies
 from core.arrays import Ints
 from core.operations.checkpoints import Went
+from core.snapshot.checkpoint_folder import Note
 
-from ..checkpoints import Note
 from ..reply import Reply, reply
+
+
+def _described(note: Note) -> replies.Checkpoint:
+    """Without the key: it is the caller's alone."""
+    return replies.Checkpoint(
+        name=note.name, revision=note.revision, bytes=note.bytes, sha256=note.sha256, created_at=note.created_at
+    )
 
 
 def checkpoint(note: Note, status: int = 200) -> Reply:
     """One."""
-    return reply(note.told(), status)
+    return reply(_described(note), status)
 
 
 def checkpoints(notes: list[Note]) -> Reply:
     """All."""
-    return reply(replies.CheckpointList(checkpoints=[note.told() for note in notes]))
+    return reply(replies.CheckpointList(checkpoints=list(map(_described, notes))))
 
 
 def deleted_checkpoint() -> Reply:

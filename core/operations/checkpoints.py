@@ -7,29 +7,17 @@ Index, revision and epoch counters only ever rise (core/apply/restore.py).
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 
 from core.apply.restore import jump_to
 from core.arrays import Ints, pack
 from core.engine import Engine
-from core.errors import CheckpointCorrupt
 from core.events import Begun, Restored, Revoked
+from core.snapshot.checkpoint_file import Saved
 from core.snapshot.image import image
-from core.snapshot.image import restore as read_image
 from core.state.partition import Partition
 
 from . import expiry
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """An image that was checked, and what a restore needs to know of it beforehand."""
-
-    image: bytes
-    history: str
-    revision: int
-    next_index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +40,6 @@ def begin_history(engine: Engine) -> None:
 def image_of(engine: Engine) -> tuple[int, bytes]:
     """(revision, image) of the present state; blocks the thread while it is written."""
     return engine.revision, image(engine)
-
-
-def looked_through(scratch: Engine, data: bytes) -> Saved:
-    """Check an image by reading it into `scratch`, a new engine for this alone. Raises CheckpointCorrupt."""
-    try:
-        read_image(scratch, data)
-    except (ValueError, LookupError, TypeError, AttributeError, msgspec.MsgspecError) as error:
-        raise CheckpointCorrupt(f"the image cannot be read by this version: {error}") from error
-    return Saved(data, scratch.history, scratch.revision, scratch.next_index)
 
 
 def restore(engine: Engine, saved: Saved, unproduced: bool) -> Went:

@@ -10,8 +10,8 @@ from core.events import Change, Restored
 from core.journal.contract import BEFORE_FIRST, Entry, EntryId, Journal
 from core.journal.errors import JournalError
 from core.journal.segment import UPGRADE
-from core.operations.checkpoints import Saved
 from core.operations.checkpoints import restore as restore_checkpoint
+from core.snapshot.checkpoint_file import Saved
 from core.snapshot.image import restore
 
 _STRANGE = (ValueError, TypeError, LookupError, AttributeError, msgspec.DecodeError)

@@ -1,1 +1,1 @@
-"""The state as bytes, and back: what snapshots and checkpoints hold, and what a restore never takes back."""
+"""The whole state as bytes, and back; the files of checkpoints."""

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from app.checkpoints import CheckpointRequest, Checkpoints, Note
+from app.routes.checkpoints_render import checkpoint
 from core.errors import CheckpointCorrupt, CheckpointExists, CheckpointNotFound
 from core.journal import BEFORE_FIRST
+from core.snapshot.checkpoint_folder import CheckpointFolder, CheckpointRequest, Note
 from core.snapshot.image import image
 from tests.conftest import ServerProcess
 from tests.core.world import new_engine
@@ -19,25 +20,25 @@ FOREIGN = b"not of this service"
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Checkpoints:
-    return Checkpoints(tmp_path)
+def kept(tmp_path: Path) -> CheckpointFolder:
+    return CheckpointFolder(tmp_path)
 
 
-def save(kept: Checkpoints, name: str, key: str | None = None) -> Note:
+def save(kept: CheckpointFolder, name: str, key: str | None = None) -> Note:
     kept.save(CheckpointRequest(name, key, "2026-01-01T00:00:00.000Z"), BEFORE_FIRST, 0, image(new_engine()))
     return kept.find(name)
 
 
-def files(kept: Checkpoints) -> dict[str, bytes]:
+def files(kept: CheckpointFolder) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in kept.path.iterdir() if path.is_file()}
 
 
-def listed(kept: Checkpoints) -> list[str]:
+def listed(kept: CheckpointFolder) -> list[str]:
     return [note.name for note in kept.all()]
 
 
 @pytest.mark.parametrize("key", [None, "k"])
-def test_a_file_without_a_note_is_kept_and_told(kept: Checkpoints, key: str | None) -> None:
+def test_a_file_without_a_note_is_kept_and_told(kept: CheckpointFolder, key: str | None) -> None:
     (kept.path / "a.checkpoint").write_bytes(FOREIGN)
     for refuses in (lambda: kept.made_by("a", key), lambda: save(kept, "a", key)):
         with pytest.raises(CheckpointExists, match=r"a\.checkpoint is there without a note"):
@@ -49,7 +50,7 @@ def test_a_file_without_a_note_is_kept_and_told(kept: Checkpoints, key: str | No
     assert files(kept) == {"a.checkpoint": FOREIGN}
 
 
-def test_a_link_that_leads_nowhere_is_kept_too(kept: Checkpoints) -> None:
+def test_a_link_that_leads_nowhere_is_kept_too(kept: CheckpointFolder) -> None:
     (kept.path / "a.checkpoint").symlink_to("nowhere")
     with pytest.raises(CheckpointExists):
         save(kept, "a")
@@ -57,7 +58,7 @@ def test_a_link_that_leads_nowhere_is_kept_too(kept: Checkpoints) -> None:
 
 
 def test_a_note_that_names_another_is_refused_and_not_listed(
-    kept: Checkpoints, caplog: pytest.LogCaptureFixture
+    kept: CheckpointFolder, caplog: pytest.LogCaptureFixture
 ) -> None:
     save(kept, "a")
     for ending in (".checkpoint", ".json"):
@@ -75,7 +76,7 @@ def test_a_note_that_names_another_is_refused_and_not_listed(
 
 
 @pytest.mark.parametrize("text", [b"{}", b"", b"\xff", b'{"name": "b"}', b"[]", None])
-def test_a_note_that_is_none_hides_no_other_and_is_kept(kept: Checkpoints, text: bytes | None) -> None:
+def test_a_note_that_is_none_hides_no_other_and_is_kept(kept: CheckpointFolder, text: bytes | None) -> None:
     save(kept, "a")
     note = kept.path / "b.json"
     if text is None:
@@ -97,14 +98,25 @@ def test_a_note_that_is_none_hides_no_other_and_is_kept(kept: Checkpoints, text:
     assert note.exists()
 
 
-def test_a_file_whose_note_is_damaged_can_be_deleted(kept: Checkpoints) -> None:
+def test_a_note_has_the_members_that_notes_in_folders_have(kept: CheckpointFolder) -> None:
+    note = save(kept, "a", "k")
+    told = {
+        "name": "a", "revision": 0, "bytes": note.bytes, "sha256": note.sha256,
+        "created_at": "2026-01-01T00:00:00.000Z", "key": "k",
+    }  # fmt: skip
+    assert (kept.path / "a.json").read_bytes() == json.dumps(told, separators=(",", ":")).encode()
+    del told["key"]  # which is the caller's alone
+    assert checkpoint(note).body == json.dumps(told, separators=(",", ":")).encode()
+
+
+def test_a_file_whose_note_is_damaged_can_be_deleted(kept: CheckpointFolder) -> None:
     save(kept, "a")
     (kept.path / "a.json").write_bytes(b"{")
     kept.delete("a")
     assert files(kept) == {}
 
 
-def test_names_that_no_call_could_mean_are_not_listed(kept: Checkpoints) -> None:
+def test_names_that_no_call_could_mean_are_not_listed(kept: CheckpointFolder) -> None:
     save(kept, "a")
     note = json.loads((kept.path / "a.json").read_bytes())
     for stem in (".hidden", "b c"):
@@ -118,7 +130,7 @@ class Killed(BaseException):
 
 
 @pytest.fixture(params=["note", "state"])
-def half(request: pytest.FixtureRequest, kept: Checkpoints, monkeypatch: pytest.MonkeyPatch) -> Checkpoints:
+def half(request: pytest.FixtureRequest, kept: CheckpointFolder, monkeypatch: pytest.MonkeyPatch) -> CheckpointFolder:
     """A save with key "k" that was killed before its note, or its file, had its name."""
     replace, unlink = Path.replace, Path.unlink
     ending = {"note": ".json", "state": ".checkpoint"}[request.param]
@@ -139,7 +151,7 @@ def half(request: pytest.FixtureRequest, kept: Checkpoints, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("key", [None, "k", "other"])
-def test_a_save_that_was_killed_is_no_checkpoint_and_can_be_said_again(half: Checkpoints, key: str | None) -> None:
+def test_a_save_that_was_killed_is_no_checkpoint_and_can_be_said_again(half: CheckpointFolder, key: str | None) -> None:
     assert listed(half) == []
     assert half.made_by("a", key) is None
     assert save(half, "a", key).key == key
@@ -147,7 +159,7 @@ def test_a_save_that_was_killed_is_no_checkpoint_and_can_be_said_again(half: Che
     assert half.read("a")
 
 
-def test_a_delete_that_was_killed_can_be_said_again(kept: Checkpoints, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_delete_that_was_killed_can_be_said_again(kept: CheckpointFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     save(kept, "a")
     unlink = Path.unlink
 
@@ -166,7 +178,7 @@ def test_a_delete_that_was_killed_can_be_said_again(kept: Checkpoints, monkeypat
     assert files(kept) == {}
 
 
-def test_what_was_written_aside_goes_with_its_checkpoint(kept: Checkpoints) -> None:
+def test_what_was_written_aside_goes_with_its_checkpoint(kept: CheckpointFolder) -> None:
     save(kept, "a")
     for name in ("a.checkpoint.new", "a.json.new", "b.checkpoint.new"):
         (kept.path / name).write_bytes(b"left by a kill")

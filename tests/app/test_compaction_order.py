@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-import app.compaction
-from app.checkpoints import CheckpointRequest, Checkpoints
-from app.compaction import Compaction
+import app.snapshots.compaction
+from app.snapshots.compaction import Compaction
 from core.errors import JournalUnavailable
 from core.journal import EntryId
+from core.snapshot.checkpoint_folder import CheckpointFolder, CheckpointRequest
 
 pytestmark = pytest.mark.asyncio
 
@@ -45,7 +45,7 @@ def at(seq: int) -> EntryId:
 
 def asked(compaction: Compaction, seq: int) -> "asyncio.Task[None]":
     order = CheckpointRequest("c", "2026-01-01T00:00:00Z", None)
-    return asyncio.ensure_future(compaction.checkpoint(at(seq), Checkpoints(Path("nowhere"), 0), order))
+    return asyncio.ensure_future(compaction.checkpoint(at(seq), CheckpointFolder(Path("nowhere"), 0), order))
 
 
 async def test_a_snapshot_never_overtakes_a_checkpoint_that_was_cut_before() -> None:
@@ -120,7 +120,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> type[SlowStart]:
     class OfOneTest(SlowStart):
         begun, go, ends = threading.Event(), threading.Event(), []
 
-    monkeypatch.setattr(app.compaction, "Popen", OfOneTest)
+    monkeypatch.setattr(app.snapshots.compaction, "Popen", OfOneTest)
     return OfOneTest
 
 

@@ -12,7 +12,7 @@ from core.engine import Engine
 from core.errors import CheckpointCorrupt, Compacted, EpochMismatch, LeaseLost
 from core.events import Restored
 from core.operations.changes import ChangesRequest, list_changes
-from core.operations.checkpoints import Saved, Went, begin_history, image_of, looked_through, restore
+from core.operations.checkpoints import Went, begin_history, image_of, restore
 from core.operations.claim import Claimed, ClaimRequest, claim_now
 from core.operations.clears import ClearRequest, abort_clear, plan_clear
 from core.operations.consumption import Counts, counts_of, reset_consumption
@@ -24,6 +24,7 @@ from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.runtime.calls import Preconditions
 from core.samplers import Sequential, sampler
+from core.snapshot.checkpoint_file import Saved, looked_through
 from core.snapshot.image import image
 from tests.core.running import Running, running
 from tests.core.world import Book, add, add_keys, look, new_engine, write
@@ -35,7 +36,7 @@ P = "p"
 def saved_of(engine: Engine) -> Saved:
     """A checkpoint as of now."""
     begin_history(engine)
-    return looked_through(new_engine(), image_of(engine)[1])
+    return looked_through(image_of(engine)[1])
 
 
 def take(engine: Engine, count: int, lease_s: float | None = None) -> Claimed:
@@ -299,7 +300,7 @@ def test_the_journal_holds_a_restore_whole() -> None:
 def test_bytes_that_are_no_image_change_nothing() -> None:
     for data in (b"", b"\x90", msgspec.msgpack.encode([1] * 9), msgspec.msgpack.encode([["c", "Nothing"]] * 9)):
         with pytest.raises(CheckpointCorrupt):
-            looked_through(new_engine(), data)
+            looked_through(data)
 
 
 def test_ranges_and_counts_of_many_rows_take_no_step_for_each() -> None:
@@ -334,4 +335,4 @@ async def _saved(service: Running) -> Saved:
     await service.executor.call(lambda engine: add(engine, P, 1), lambda found: found)
     await service.executor.call(begin_history, lambda found: found)
     _, data = await service.executor.call(image_of, lambda found: found)
-    return looked_through(new_engine(), data)
+    return looked_through(data)

@@ -14,7 +14,7 @@ from core.apply.table import EVENTS
 from core.arrays import pack, unpack
 from core.engine import Engine
 from core.events import AnyEvent, Change, Declared, Event, Limits, Settings
-from core.operations.checkpoints import begin_history, image_of, looked_through, restore
+from core.operations.checkpoints import begin_history, image_of, restore
 from core.operations.claim import Claimed, ClaimRequest, claim_now
 from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.consumption import reset_consumption
@@ -28,6 +28,7 @@ from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import Sequential
 from core.samplers.rank_aware import RankAware
+from core.snapshot.checkpoint_file import looked_through
 from core.state.cells.json_cells import Const
 from core.state.cells.signatures import FieldSignature, to_bytes
 from tests.core.world import OBJECT, TENSOR, Book, Schema, add, add_keys, new_engine
@@ -131,7 +132,7 @@ def life() -> Engine:
     add(engine, "gone", 2, ttl_s=5.0)
     delete_partition(engine, "gone", None)
     begin_history(engine)
-    restore(engine, looked_through(new_engine(), image_of(engine)[1]), unproduced=False)
+    restore(engine, looked_through(image_of(engine)[1]), unproduced=False)
     return engine
 
 

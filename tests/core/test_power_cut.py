@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from app import compaction
-from app.compact import compact
+from app.snapshots import compaction
 from core.engine import Engine
 from core.journal import EntryId, FileJournal, JournalError, JournalUnavailable
 from core.journal.folder import REAL_DISK, Disk, Folder
+from core.runtime.compact import compact
 from core.runtime.executor import Executor
 from tests.contracts.power import UncertainDisk
 from tests.core.running import TIMEOUT_S

@@ -100,7 +100,7 @@ def test_a_server_that_stops_leaves_none_either(tmp_path: Path, held: int) -> No
 
 
 BUSY = """
-from app.maker import end_with_parent
+from app.snapshots.maker import end_with_parent
 end_with_parent()
 print("at work", flush=True)
 while True:
@@ -131,14 +131,9 @@ def _run(folder: Path) -> "subprocess.CompletedProcess[str]":
     """A maker whose parent lives on."""
     ours, its = os.pipe()
     try:
+        command = [sys.executable, "-m", "app.snapshots.maker", str(folder), "1-1"]
         return subprocess.run(
-            [sys.executable, "-m", "app.maker", str(folder), "1-1"],
-            cwd=ROOT,
-            stdin=ours,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            check=False,
+            command, cwd=ROOT, stdin=ours, capture_output=True, text=True, timeout=DEADLINE_S, check=False
         )
     finally:
         os.close(ours)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from app.compact import compact
 from batchmeta import AsyncClient, ConnectionLost, JournalUnavailable, NotReady, Retries
 from core.engine import Engine
 from core.errors import Refused
 from core.journal import BEFORE_FIRST, FileJournal, JournalError
+from core.runtime.compact import compact
 from core.runtime.executor import Executor
 from tests.conftest import ServerProcess
 from tests.contracts.journal_disks import ForgetfulDisk

@@ -93,7 +93,7 @@ def step(engine: Engine, number: int) -> bytes:
 
 
 def snapshot(folder: Path, journal: FileJournal) -> None:
-    """What app/compact.py does, and after it the executor."""
+    """What core/runtime/compact.py does, and after it the executor."""
     beside = journal_in(folder)
     beside.look_beside(journal.closed())
     engine = new_engine()

@@ -28,7 +28,7 @@ class Application:
 
     def serve(self, executor: Executor) -> None:
         """Calls go to this one from here on."""
-        self._edge.executor = self._edge.saving.executor = self._guard._executor = executor
+        self._edge.executor = self._edge.checkpoints.executor = self._guard._executor = executor
         self._edge.waiting.clear()
 
     async def request(

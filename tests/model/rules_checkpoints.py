@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from core.events import Restored
 from core.operations import checkpoints
-from core.operations.checkpoints import Saved
-from tests.core.world import new_engine
+from core.snapshot.checkpoint_file import Saved, looked_through
 from tests.histories.audit import Audit
 from tests.model.machine import Machine
 from tests.model.state import State
@@ -40,7 +39,7 @@ class Restoring(Machine):
         self.service.work(checkpoints.begin_history)
         revision, image = self.service.work(checkpoints.image_of)
         assert revision == self.plain.revision
-        saved = checkpoints.looked_through(new_engine(), image)
+        saved = looked_through(image)
         assert (saved.revision, saved.next_index) == (revision, self.plain.state.next_index)
         self._balance()
         self.moments.append(

@@ -1,7 +1,7 @@
-"""`python -m app.maker`: runs app/compact.py with the same arguments, at most one at a time for a journal's folder, and
-only as long as the service that began it: its standard input is a pipe that ends with the service.
+"""The program that makes snapshots and checkpoints: it waits for its turn, does its work, and ends with the service.
 
-Nothing heavy is imported until it is its turn.
+At most one works in a journal's folder. Its standard input is a pipe that ends with the service that began it, so a
+killed service takes its maker with it. Nothing heavy is imported until it is its turn.
 """
 
 import os
@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
         except JournalError as error:
             sys.stderr.write(f"{error}\n")
             return 1
-        from .compact import main as make
+        from .maker_work import main as make
 
         return make(arguments)
 

@@ -1,4 +1,4 @@
-"""Has snapshots, and checkpoints, made by a process of its own (app/maker.py) from closed parts of the journal."""
+"""Starts the process that makes snapshots and checkpoints (maker.py) for closed parts of the journal, and awaits it."""
 
 import asyncio
 import logging
@@ -9,10 +9,9 @@ from subprocess import PIPE, Popen
 
 from core.errors import JournalUnavailable
 from core.journal import BEFORE_FIRST, EntryId
+from core.snapshot.checkpoint_folder import CheckpointFolder, CheckpointRequest
 
-from .checkpoints import CheckpointRequest, Checkpoints
-
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 _log = logging.getLogger("batchmeta")
 
 
@@ -36,7 +35,7 @@ class Compaction:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def checkpoint(self, until: EntryId, into: Checkpoints, order: CheckpointRequest) -> None:
+    async def checkpoint(self, until: EntryId, into: CheckpointFolder, order: CheckpointRequest) -> None:
         """Make a checkpoint of the state after this closed entry. Raises JournalUnavailable."""
         key = () if order.key is None else (order.key,)
         async with self._turn:
@@ -62,7 +61,7 @@ class Compaction:
 
     async def _make(self, until: EntryId, *checkpoint: str) -> str | None:
         """None, or what went wrong."""
-        command = (sys.executable, "-m", "app.maker", str(self.folder), str(until), *checkpoint)
+        command = (sys.executable, "-m", "app.snapshots.maker", str(self.folder), str(until), *checkpoint)
         try:
             failure = await _ended(await self._start(command))
         except OSError as error:

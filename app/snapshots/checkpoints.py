@@ -1,4 +1,4 @@
-"""Makes checkpoints of a running service, one at a time of each name. On the loop; files are touched beside it."""
+"""Makes checkpoints of the running service, one at a time of each name, and holds the folder they are in."""
 
 import asyncio
 import time
@@ -8,17 +8,20 @@ from core.errors import CheckpointExists, IdempotencyInFlight
 from core.journal.contract import BEFORE_FIRST
 from core.operations import checkpoints as operations
 from core.runtime.executor import Executor
+from core.snapshot.checkpoint_folder import CheckpointFolder, CheckpointRequest, Note
 
-from .checkpoints import CheckpointRequest, Checkpoints, Note
+from ..reply import rfc3339
 from .compaction import Compaction
-from .reply import rfc3339
 
 
 @dataclass(slots=True)
-class Saving:
-    """`compaction`: None where no process beside the service can read the journal; the engine's thread writes then."""
+class Checkpoints:
+    """Lives on the event loop; files are touched in other threads, or by the maker.
 
-    kept: Checkpoints
+    `compaction` is None where no other process can read the journal; the engine's thread makes the image then.
+    """
+
+    folder: CheckpointFolder
     executor: Executor
     compaction: Compaction | None
     _ordered: dict[str, str | None] = field(default_factory=dict)
@@ -32,7 +35,7 @@ class Saving:
             raise IdempotencyInFlight if key is not None and self._ordered[name] == key else CheckpointExists
         self._ordered[name] = key
         try:
-            made = await asyncio.to_thread(self.kept.made_by, name, key)
+            made = await asyncio.to_thread(self.folder.made_by, name, key)
             return made or await self._make(CheckpointRequest(name, key, rfc3339(time.time())))
         finally:
             del self._ordered[name]
@@ -41,8 +44,8 @@ class Saving:
         await self.executor.submit(operations.begin_history, lambda _: None)
         if self.compaction is None:
             revision, image = await self.executor.submit(operations.image_of, lambda found: found)
-            await asyncio.to_thread(self.kept.save, order, BEFORE_FIRST, revision, image)
+            await asyncio.to_thread(self.folder.save, order, BEFORE_FIRST, revision, image)
         else:
             until = await self.executor.cut()
-            await self.compaction.checkpoint(until, self.kept, order)
-        return await asyncio.to_thread(self.kept.find, order.name)
+            await self.compaction.checkpoint(until, self.folder, order)
+        return await asyncio.to_thread(self.folder.find, order.name)

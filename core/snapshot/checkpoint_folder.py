@@ -1,14 +1,13 @@
-"""A folder of checkpoints: for each a file of its state, in the format of a journal's snapshot, and a note about it.
+"""A folder of checkpoints: for each a file of its state, and a note about it.
 
-A checkpoint is there once both are; the file takes its name last and loses it first, so that one without a note is not
-ours, and stays. Both are written aside first; neither ever changes. Names are chosen by callers, and are no paths.
-Blocking: called beside the loop, and in the process that makes checkpoints.
+A checkpoint is there once both are. The file takes its name last and loses it first, so a file without a note is not
+the service's, and stays. Both are written aside first; neither ever changes. Callers choose the names, and a name is no
+path. All of it blocks: it is called beside the event loop, and in the process that makes checkpoints.
 """
 
 import logging
 import os
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,28 +16,29 @@ from pathlib import Path
 
 import msgspec
 
-from batchmeta.wire.replies import Checkpoint
-from core.engine import Engine
 from core.errors import CheckpointCorrupt, CheckpointExists, CheckpointNotFound, Invalid, JournalUnavailable
 from core.journal.contract import EntryId
 from core.journal.folder import REAL_DISK, Folder
-from core.journal.segment import Damage, decode_snapshot, encode_snapshot_header
-from core.operations.checkpoints import Saved, looked_through
+
+from . import checkpoint_file
+from .checkpoint_file import Saved
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-NO_JOURNAL = 0
 STATE, NOTE = ".checkpoint", ".json"
 _log = logging.getLogger("batchmeta")
 
 
-class Note(Checkpoint):
-    """`key`: of the call that made it, so that the same call sent again gets the same answer after a crash too."""
+class Note(msgspec.Struct, kw_only=True):
+    """What the note of a checkpoint says, as JSON."""
 
-    key: str | None = None
-
-    def told(self) -> Checkpoint:
-        """Without what is nobody else's."""
-        return Checkpoint(**{name: getattr(self, name) for name in Checkpoint.__struct_fields__})
+    name: str
+    revision: int  # the service's, that the file holds
+    bytes: int  # size of the file
+    sha256: str  # of the file, in hex
+    created_at: str  # RFC 3339
+    key: str | None = (
+        None  # of the call that made it, so that the same call sent again gets the same answer after a crash
+    )
 
 
 def checked(name: str, loc: str) -> str:
@@ -50,15 +50,15 @@ def checked(name: str, loc: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRequest:
-    """What a checkpoint is to be: its name, who asked (a key or nobody's), and when, RFC 3339."""
+    """What a call wants a checkpoint to be."""
 
     name: str
-    key: str | None
-    created_at: str
+    key: str | None  # of the call that asks
+    created_at: str  # RFC 3339
 
 
-class Checkpoints:
-    """`floor_bytes`: what must stay free on the folder's disk."""
+class CheckpointFolder:
+    """The checkpoints under `path`; `floor_bytes` must stay free on its disk."""
 
     def __init__(self, path: Path, floor_bytes: int = 0) -> None:
         self.path = path
@@ -99,7 +99,7 @@ class Checkpoints:
 
     def save(self, order: CheckpointRequest, last: EntryId, revision: int, image: bytes) -> None:
         """Raises as `made_by`, and JournalUnavailable where the disk fails, or has no room for it."""
-        name, data = order.name, encode_snapshot_header(NO_JOURNAL, last, image) + image
+        name, data = order.name, checkpoint_file.encode(last, image)
         note = Note(
             name=name, revision=revision, bytes=len(data), sha256=sha256(data).hexdigest(),
             created_at=order.created_at, key=order.key,
@@ -129,7 +129,7 @@ class Checkpoints:
 
     def read(self, name: str) -> Saved:
         """Raises CheckpointNotFound, CheckpointCorrupt."""
-        return read(self._state(name), self.find(name).sha256)
+        return checkpoint_file.read(self._state(name), self.find(name).sha256)
 
     def _sound(self, name: str) -> Note | None:
         try:
@@ -193,17 +193,3 @@ def _aside(path: Path) -> Path:
 def _is_there(path: Path) -> bool:
     """A link that leads nowhere is somebody's too."""
     return os.path.lexists(path)
-
-
-def read(path: Path, digest: str | None = None) -> Saved:
-    """The state in a file, looked through; `digest`: of the file, in hex. Raises CheckpointCorrupt."""
-    try:
-        data = path.read_bytes()
-        if digest is not None and sha256(data).hexdigest() != digest:
-            raise CheckpointCorrupt(f"{path}: the file is not the one that was written; restore another one")
-        _, image = decode_snapshot(data, None)
-    except OSError as error:
-        raise CheckpointCorrupt(f"{path} cannot be read: {error.strerror}; restore another one") from error
-    except Damage as damage:
-        raise CheckpointCorrupt(f"{path}, byte {damage.offset}: {damage.what}; restore another one") from damage
-    return looked_through(Engine(time.monotonic, time.time), image)
