@@ -20,11 +20,11 @@ from starlette.types import Receive, Scope, Send
 
 from batchmeta.wire.requests import Request as WireRequest
 from core.decode_errors import DecodeFault, fault_of
-from core.errors import EpochMismatch, Refused
+from core.errors import EpochMismatch, Invalid, Refused
 from core.names import check_name
 
 from . import keys
-from .errors import EdgeRefused, edge_refused, refused
+from .errors import NotAcceptable, UnsupportedMediaType, refused
 from .incoming import Incoming
 from .pieces import Pieces
 from .reply import Reply
@@ -69,8 +69,6 @@ class Endpoint:
             reply = await self._answer(call)
         except Refused as error:
             await refused(error, call.request_id)(scope, receive, send)
-        except EdgeRefused as error:
-            await edge_refused(error, call.request_id)(scope, receive, send)
         except ClientDisconnect:
             pass  # nobody would read an answer
         else:
@@ -148,7 +146,7 @@ def _dedent(text: str) -> str:
 def _check_accept(accept: str | None) -> None:
     """We answer JSON; an Accept that rules it out is refused."""
     if accept is not None and not _accepts_json(accept):
-        raise EdgeRefused("not-acceptable", f"only {_JSON} is offered: send Accept: {_JSON}, or no Accept")
+        raise NotAcceptable(f"only {_JSON} is offered: send Accept: {_JSON}, or no Accept")
 
 
 @lru_cache(256)
@@ -164,10 +162,9 @@ def _check_codings(headers: Mapping[bytes, bytes]) -> None:
     for name, known in _CODINGS.items():
         if headers.get(name, known).strip().lower() != known:
             shown = name.decode().title()
-            raise EdgeRefused(
-                "unsupported-media-type",
+            raise UnsupportedMediaType(
                 f"header {shown}: only {known.decode()} is taken: send the JSON as it is, without this header",
-                [(f"header.{shown}", f"must be {known.decode()}, or left out")],
+                errors=[(f"header.{shown}", f"must be {known.decode()}, or left out")],
             )
 
 
@@ -179,9 +176,7 @@ def _body_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
         if call.query and (stray := list(call.query_params)):
             raise invalid(f"query.{stray[0]}", "is no parameter of this call: leave it out, members go into the body")
         if body and call.content_type != _JSON:
-            raise EdgeRefused(
-                "unsupported-media-type", f"send Content-Type: {_JSON} (curl --json '…' does), and a JSON body"
-            )
+            raise UnsupportedMediaType(f"send Content-Type: {_JSON} (curl --json '…' does), and a JSON body")
         if len(body) < LARGE:
             return _decoded(call, takes, pieces.at_once, body)
         beside = asyncio.get_running_loop().run_in_executor
@@ -213,9 +208,9 @@ def _query_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
     return decode
 
 
-def invalid(loc: str, msg: str) -> EdgeRefused:
+def invalid(loc: str, msg: str) -> Invalid:
     """422 for one member."""
-    return EdgeRefused("invalid-request", f"{loc}: {msg}", [(loc, msg)])
+    return Invalid.at(loc, msg)
 
 
 def explained(decode: Callable[[], D], where: str, takes: Any) -> D:

@@ -7,6 +7,7 @@ import msgspec
 
 from batchmeta.wire.requests import Condition, Include, Where
 from batchmeta.wire.types import Cells
+from core.errors import Invalid
 from core.limits import MAX_ROWS
 from core.operations.produce import RowWrite
 from core.reading.batch import View
@@ -14,7 +15,7 @@ from core.reading.selectors import Selector
 from core.state import where as predicates
 from core.state.cells.json_cells import Column
 
-from .contract import explained, invalid
+from .contract import explained
 from .pieces import Decoder
 
 _INDEXES = msgspec.json.Decoder(list[int])
@@ -102,7 +103,7 @@ def listed_indexes(text: str | None) -> list[int] | None:
     try:
         indexes = _INDEXES.decode(f"[{text}]")
     except msgspec.DecodeError as error:
-        raise invalid("query.global_indexes", "must be whole numbers separated by commas, as in 0,1,2") from error
+        raise Invalid.at("query.global_indexes", "must be whole numbers separated by commas, as in 0,1,2") from error
     if any(not 0 <= index < 2**63 for index in indexes) or len(indexes) > MAX_ROWS:
-        raise invalid("query.global_indexes", f"must be 0 … 2^63-1, at most {MAX_ROWS} of them")
+        raise Invalid.at("query.global_indexes", f"must be 0 … 2^63-1, at most {MAX_ROWS} of them")
     return indexes

@@ -1,4 +1,8 @@
-"""Refusals to problem+json (RFC 9457). The table of codes is the wire's; what has no code here is a bug: 500."""
+"""Turns refusals into problem+json (RFC 9457), and names those that only the edge makes.
+
+All stand under `core.errors.Refused`. The wire's table gives each code its status and title. Any other exception is a
+bug: 500.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,19 +22,38 @@ RETRY_AFTER_S = "1"
 _BY_STATUS = {404: "route-not-found", 405: "method-not-allowed"}
 
 
-class EdgeRefused(Exception):
-    """Refused before the engine saw it: `code` of the contract, what to change, and where. `reason`: of a not-ready."""
+class EdgeRefused(Refused):
+    """Refused at the edge, for what only HTTP knows of; the engine never saw the call."""
 
-    def __init__(
-        self, code: str, detail: str, errors: Sequence[tuple[str, str]] = (), reason: str | None = None
-    ) -> None:
-        super().__init__(detail)
-        self.code, self.detail, self.errors, self.reason = code, detail, errors, reason
 
-    @classmethod
-    def not_ready(cls, reason: str) -> "EdgeRefused":
-        """The journal is being replayed, or the service stops."""
-        return cls("not-ready", f"the service is not ready ({reason}): send the call again", reason=reason)
+class BadRequest(EdgeRefused):
+    """What came is no HTTP request that can be answered: send it as HTTP/1.1 says."""
+
+    code = "bad-request"
+
+
+class Forbidden(EdgeRefused):
+    """A name or a page of another origin: call the service by a name it goes by, from a worker."""
+
+    code = "forbidden"
+
+
+class NotAcceptable(EdgeRefused):
+    """Only JSON is offered: send Accept: application/json, or no Accept."""
+
+    code = "not-acceptable"
+
+
+class BodyTooLarge(EdgeRefused):
+    """The body is larger than limits.max_body_bytes of GET /v1/server: send fewer rows at a time."""
+
+    code = "body-too-large"
+
+
+class UnsupportedMediaType(EdgeRefused):
+    """A body is JSON, as it is: send Content-Type: application/json, and no encoding."""
+
+    code = "unsupported-media-type"
 
 
 def problem(
@@ -62,7 +85,7 @@ def problem(
 
 
 def refused(error: Refused, request_id: str) -> Response:
-    """A refusal of the engine. Names the first 20 offenders; every cleared or lost one, which a caller must drop."""
+    """The reply to a refusal. Names the first 20 offenders; every cleared or lost one, which a caller must drop."""
     most = None if isinstance(error, SampleCleared | SampleClearing | LeaseLost) else NAMED
     return problem(
         error.code,
@@ -73,6 +96,7 @@ def refused(error: Refused, request_id: str) -> Response:
         global_indexes=list(error.global_indexes[:most]) or UNSET,
         keys=list(error.keys[:most]) or UNSET,
         fields=list(error.fields[:most]) or UNSET,
+        reason=UNSET if error.reason is None else error.reason,
     )
 
 
@@ -83,12 +107,6 @@ def _errors(errors: Sequence[tuple[str, str]]) -> object:
 def request_id_of(request: Request) -> str:
     """The id the guard gave this request."""
     return str(request.scope["state"]["request_id"])
-
-
-def edge_refused(error: EdgeRefused, request_id: str) -> Response:
-    """A refusal of the edge's own."""
-    reason = UNSET if error.reason is None else error.reason
-    return problem(error.code, error.detail, request_id, errors=_errors(error.errors), reason=reason)
 
 
 def on_http_exception(request: Request, error: HTTPException) -> Response:

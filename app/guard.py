@@ -12,9 +12,10 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from core.errors import Invalid, NotReady, Refused
 from core.runtime.executor import Executor
 
-from .errors import EdgeRefused, edge_refused
+from .errors import BadRequest, Forbidden, refused
 from .headers import by_name, check_once
 from .incoming import names
 
@@ -47,8 +48,8 @@ class Guard:
         app = self._app
         try:
             self._check(scope, headers)
-        except EdgeRefused as error:
-            app = edge_refused(error, request_id)
+        except Refused as error:
+            app = refused(error, request_id)
         try:
             await app(scope, receive, send_named)
         finally:
@@ -76,24 +77,20 @@ class Guard:
             _check_origin(headers)
         reason = self._executor.reading.reason
         if reason is not None and scope["path"] not in _ALWAYS:
-            raise EdgeRefused.not_ready(reason)
+            raise NotReady.because(reason)
 
     def _check_strange(self, host: str, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
         if b"host" not in headers and scope["http_version"] == "1.1":
-            raise EdgeRefused("bad-request", "header Host is missing: HTTP/1.1 needs it, with the name of this service")
+            raise BadRequest("header Host is missing: HTTP/1.1 needs it, with the name of this service")
         if "*" not in self._hosts:
-            raise EdgeRefused(
-                "forbidden", f"this service is not {host!r}: use a name it goes by, or add --allowed-hosts"
-            )
+            raise Forbidden(f"this service is not {host!r}: use a name it goes by, or add --allowed-hosts")
 
 
 def _check_upgrade(headers: Mapping[bytes, bytes]) -> None:
     """Without a body such a call is answered as any other; a body the parser takes for the other protocol's bytes."""
     has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0").strip(b"0")
     if has_body and b"upgrade" in headers.get(b"connection", b"").lower():
-        raise EdgeRefused(
-            "bad-request", "header Upgrade: only HTTP/1.1 is spoken here: send a body without this header"
-        )
+        raise BadRequest("header Upgrade: only HTTP/1.1 is spoken here: send a body without this header")
 
 
 def _check_origin(headers: Mapping[bytes, bytes]) -> None:
@@ -101,7 +98,7 @@ def _check_origin(headers: Mapping[bytes, bytes]) -> None:
     host = headers.get(b"host", b"")
     is_own = origin is None or origin in (b"http://" + host, b"https://" + host)
     if headers.get(b"sec-fetch-site") == b"cross-site" or not is_own:
-        raise EdgeRefused("forbidden", "a page of another origin may not change anything here: call from a worker")
+        raise Forbidden("a page of another origin may not change anything here: call from a worker")
 
 
 def _check_target(scope: Scope) -> None:
@@ -110,12 +107,12 @@ def _check_target(scope: Scope) -> None:
         return
     raw = raw.lower()
     if b"%2f" in raw or b"%5c" in raw:
-        raise EdgeRefused("invalid-request", "path: a name must hold no / or \\, encoded or not")
+        raise Invalid("path: a name must hold no / or \\, encoded or not")
     for part, target in (("path", raw), ("query", scope["query_string"])):
         try:
             unquote_to_bytes(target).decode()
         except UnicodeDecodeError as error:
-            raise EdgeRefused("invalid-request", f"{part}: must be percent-encoded UTF-8") from error
+            raise Invalid(f"{part}: must be percent-encoded UTF-8") from error
 
 
 @lru_cache(256)

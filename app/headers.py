@@ -5,7 +5,9 @@ RFC 9110 section 5.3, RFC 9112 section 3.2. What a value means is said where it 
 
 from collections.abc import Sequence
 
-from .errors import EdgeRefused
+from core.errors import Invalid, Refused
+
+from .errors import BadRequest
 
 Lines = Sequence[tuple[bytes, bytes]]
 _ONE_VALUE = frozenset(
@@ -27,7 +29,7 @@ def _joined(lines: Lines) -> dict[bytes, bytes]:
 
 
 def check_once(lines: Lines) -> None:
-    """Raises EdgeRefused where one that has one value stands twice: which one counts must be nobody's guess."""
+    """Raises BadRequest or Invalid where one with one value stands twice: which one counts is nobody's guess."""
     seen: set[bytes] = set()
     for name, _ in lines:
         if name in seen and name in _ONE_VALUE:
@@ -35,8 +37,7 @@ def check_once(lines: Lines) -> None:
         seen.add(name)
 
 
-def _twice(name: str) -> EdgeRefused:
+def _twice(name: str) -> Refused:
     msg = "stands twice: send one"
-    return EdgeRefused(
-        "bad-request" if name == "Host" else "invalid-request", f"header {name} {msg}", [(f"header.{name}", msg)]
-    )
+    kind = BadRequest if name == "Host" else Invalid
+    return kind(f"header {name} {msg}", errors=[(f"header.{name}", msg)])

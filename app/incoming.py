@@ -19,7 +19,7 @@ from core.runtime.executor import Executor
 from core.state.kept_replies import Keyed
 
 from .edge import Edge
-from .errors import EdgeRefused
+from .errors import BodyTooLarge
 from .keys import keyed
 from .reply import Reply
 
@@ -123,8 +123,8 @@ class Incoming:
             parts.append(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _too_large(self, most: int) -> EdgeRefused:
-        return EdgeRefused("body-too-large", f"a body may have {most} bytes (limits.max_body_bytes): send fewer rows")
+    def _too_large(self, most: int) -> BodyTooLarge:
+        return BodyTooLarge(f"a body may have {most} bytes (limits.max_body_bytes): send fewer rows")
 
     async def send(self, reply: Reply) -> None:
         """Answer over ASGI, past the layers around the router: they have nothing to add."""

@@ -2,9 +2,8 @@
 
 from hashlib import blake2b
 
+from core.errors import Invalid
 from core.state.kept_replies import Keyed
-
-from .errors import EdgeRefused
 
 MAX_LENGTH = 200
 PATTERN = "^[!-~]([ -~]*[!-~])?$"  # HTTP takes blanks at either end away
@@ -12,12 +11,11 @@ NAME = "Idempotency-Key"
 
 
 def checked(key: str) -> str:
-    """The key as it came. Raises EdgeRefused."""
+    """The key as it came. Raises Invalid."""
     if not (1 <= len(key) <= MAX_LENGTH and key.isascii() and key.isprintable()):
-        raise EdgeRefused(
-            "invalid-request",
+        raise Invalid(
             f"header {NAME}: give 1 to {MAX_LENGTH} printable ASCII characters, e.g. a UUID, made anew for each call",
-            [(f"header.{NAME}", f"must be 1 to {MAX_LENGTH} printable ASCII characters")],
+            errors=[(f"header.{NAME}", f"must be 1 to {MAX_LENGTH} printable ASCII characters")],
         )
     return key
 

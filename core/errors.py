@@ -10,9 +10,8 @@ Refused                       nothing changed; the caller can do something about
 ├── Gone                      PartitionCleared, SampleCleared, Compacted
 ├── PreconditionFailed
 ├── TooMany                   TooManySamples, TooManyWaiting
-└── Unavailable               NotReady, Overloaded, JournalUnavailable
-
-The tree is one file, hence its length.
+├── Unavailable               NotReady, Overloaded, JournalUnavailable
+└── EdgeRefused               what only HTTP knows of (app/errors.py)
 """
 
 from collections.abc import Sequence
@@ -22,7 +21,11 @@ Location = tuple[str, str]
 
 
 class Refused(Exception):
-    """The call was refused. `is_final`: the same call can never succeed, though others of its code may later."""
+    """The call was refused.
+
+    `is_final`: the same call can never succeed, though others of its code may later. `reason`: what is waited for, of a
+    service that is not ready.
+    """
 
     code: ClassVar[str] = "invalid-request"
 
@@ -35,6 +38,7 @@ class Refused(Exception):
         keys: Sequence[str] = (),
         fields: Sequence[str] = (),
         is_final: bool = False,
+        reason: str | None = None,
     ) -> None:
         self.detail = detail or (type(self).__doc__ or "")
         self.errors = errors
@@ -42,6 +46,7 @@ class Refused(Exception):
         self.keys = keys
         self.fields = fields
         self.is_final = is_final
+        self.reason = reason
         super().__init__(self.detail)
 
 
@@ -249,6 +254,11 @@ class NotReady(Unavailable):
     """The service is starting or stopping: send the call again."""
 
     code = "not-ready"
+
+    @classmethod
+    def because(cls, reason: str) -> "NotReady":
+        """The journal is being replayed, or the service stops."""
+        return cls(f"the service is not ready ({reason}): send the call again", reason=reason)
 
 
 class Overloaded(Unavailable):

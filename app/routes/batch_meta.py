@@ -4,11 +4,12 @@ from typing import get_args
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import Include, Read, ReadQuery
+from core.errors import Invalid
 from core.limits import MAX_ROWS
 from core.operations import read as operations
 from core.reading.batch import View
 
-from ..contract import Routes, invalid
+from ..contract import Routes
 from ..convert import listed, selector, view
 from ..etags import etag_of, names_weakly
 from ..incoming import Incoming
@@ -68,7 +69,7 @@ async def get_batch_meta(call: Incoming, query: ReadQuery) -> Reply:
     fields, include = listed(query.fields), listed(query.include)
     stray = [name for name in include or () if name not in get_args(Include)]
     if stray:
-        raise invalid("query.include", f"has no part {stray[0]!r}: use {', '.join(get_args(Include))}")
+        raise Invalid.at("query.include", f"has no part {stray[0]!r}: use {', '.join(get_args(Include))}")
     tag = etag_of(call, f"?{call.query}")
     header = call.header(b"if-none-match")
     return await call.engine(

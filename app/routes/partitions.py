@@ -2,9 +2,10 @@
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import Empty, ListPartitions, PartitionQuery, PatchPartition, PutPartition
+from core.errors import Invalid
 from core.operations import partitions as operations
 
-from ..contract import Routes, invalid
+from ..contract import Routes
 from ..etags import etag_of, names
 from ..incoming import Incoming
 from ..reply import Reply
@@ -133,7 +134,7 @@ async def get_partition(call: Incoming, query: PartitionQuery) -> Reply:
     partition is past that revision, or as it is when the time is up.
     """
     if query.revision is None and query.wait_s is not None:
-        raise invalid("query.wait_s", "needs revision: the one that you have seen")
+        raise Invalid.at("query.wait_s", "needs revision: the one that you have seen")
     shown = render.partition(etag_of(call))
     if query.revision is None or not query.wait_s:
         return await call.engine(operations.get_partition, shown, call.partition_id)

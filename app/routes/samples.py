@@ -2,11 +2,12 @@
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import DeleteSamples, Insert, ListKeys, LookupKeys, PatchCustomMeta
+from core.errors import Invalid
 from core.operations import changes, produce, read
 from core.operations.delete import delete
 from core.state.where import some_where
 
-from ..contract import Routes, invalid
+from ..contract import Routes
 from ..convert import row_write, selector, where_in_query
 from ..incoming import Incoming
 from ..reply import Reply
@@ -135,7 +136,7 @@ async def list_keys(call: Incoming, query: ListKeys) -> Reply:
     where, prefix, limit = where_in_query(query.where), query.prefix or "", query.limit or 1000
     if query.since_revision is None:
         if query.wait_s is not None:
-            raise invalid("query.wait_s", "needs since_revision: the one that you have seen")
+            raise Invalid.at("query.wait_s", "needs since_revision: the one that you have seen")
         return await call.engine(
             read.list_keys, render.key_list, call.partition_id, prefix, limit, query.cursor, where
         )  # fmt: skip

@@ -4,10 +4,10 @@ import msgspec
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import Empty
+from core.errors import NotReady
 from core.limits import MAX_ROWS
 
 from ..contract import Routes
-from ..errors import EdgeRefused
 from ..incoming import Incoming
 from ..reply import Reply, rfc3339
 from ..version import API, VERSION
@@ -35,7 +35,7 @@ async def ready(call: Incoming, query: Empty) -> Reply:
     """
     reason = call.edge.executor.reading.reason
     if reason is not None:
-        raise EdgeRefused.not_ready(reason)
+        raise NotReady.because(reason)
     return Reply(200, _encode(replies.Readiness(status="ready")))
 
 

@@ -6,12 +6,13 @@ from typing import Any
 from batchmeta.wire import replies
 from batchmeta.wire.requests import Claim, ConsumptionQuery, Empty
 from core import samplers
+from core.errors import Invalid
 from core.names import check_name
 from core.operations import claim as operations
 from core.operations import consumption, leases
 from core.state.where import where
 
-from ..contract import Routes, invalid
+from ..contract import Routes
 from ..convert import view
 from ..incoming import Incoming
 from ..reply import Reply
@@ -121,7 +122,7 @@ def _lease_s(body: Claim) -> float | None:
     if body.ack == "explicit":
         return DEFAULT_LEASE_S if body.lease_s is None else body.lease_s
     if body.lease_s is not None:
-        raise invalid("body.lease_s", 'needs ack: "explicit": without it rows are consumed at once')
+        raise Invalid.at("body.lease_s", 'needs ack: "explicit": without it rows are consumed at once')
     return None
 
 
@@ -134,7 +135,7 @@ def _sampler(chosen: Mapping[str, Any] | None, own: Mapping[str, type[samplers.S
     arguments = {name: value for name, value in chosen.items() if value is not None}
     name = arguments.pop("name", None)
     if not isinstance(name, str):
-        raise invalid("body.sampler.name", "must be the name of a sampler")
+        raise Invalid.at("body.sampler.name", "must be the name of a sampler")
     return samplers.sampler(name, arguments, own)
 
 

@@ -14,6 +14,7 @@ from app.reference import pages
 from app.routes import ALL
 from batchmeta.wire import PROBLEMS
 from batchmeta.wire.replies import Reply
+from core.errors import Refused
 from tests.conftest import ROOT
 
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(openapi()))
@@ -107,6 +108,16 @@ def test_its_reply_examples_fit_their_schemas(op: Operation) -> None:
             check(content["example"], content["schema"])
             kind: type[Reply] = op.replies[int(status)]
             msgspec.json.decode(json.dumps(content["example"]), type=kind)
+
+
+def refusals(kind: type[Refused] = Refused) -> list[type[Refused]]:
+    return [kind, *(below for child in kind.__subclasses__() for below in refusals(child))]
+
+
+def test_each_code_is_one_class_of_the_one_tree_of_refusals() -> None:
+    codes = [kind.code for kind in refusals() if "code" in vars(kind)]
+    of_the_router, of_bugs = {"route-not-found", "method-not-allowed"}, {"internal"}
+    assert sorted(codes) == sorted(PROBLEMS.keys() - of_the_router - of_bugs)
 
 
 def test_an_example_that_does_not_fit_is_noticed() -> None:
