@@ -1,4 +1,4 @@
-"""Writes client/src/batchmeta/client.py: for every call of AsyncClient a blocking twin, types and docstring included.
+"""Writes client/src/batchmeta/blocking_generated.py: for every call of AsyncClient a blocking twin, types and all.
 
 Run it after a change under client/src/batchmeta/aio/; tests/client/test_blocking.py fails until then.
 """
@@ -7,11 +7,12 @@ import ast
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "client" / "src" / "batchmeta"
+WRITTEN = PACKAGE / "blocking_generated.py"
 WIDTH = 120
 SOURCES = ("partitions", "writing", "reading", "consuming", "claims", "clears", "checkpoints")
 HEAD = '''"""`Client`: every call of `AsyncClient`, blocking.
 
-Written by scripts/generate_client.py, hence its length. Change aio/ instead and run that again.
+Generated: change aio/ instead, and run scripts/generate_client.py.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +45,7 @@ class Client(BlockingBase):
 
 
 def generated() -> str:
-    """The text of client/src/batchmeta/client.py."""
+    """The text of the file."""
     return HEAD + "".join(f"\n{twin}" for name in SOURCES for twin in _twins(PACKAGE / "aio" / f"{name}.py"))
 
 
@@ -74,4 +75,4 @@ def _body(called: str, passed: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    (PACKAGE / "client.py").write_text(generated())
+    WRITTEN.write_text(generated())

@@ -14,12 +14,12 @@ import pytest
 
 from batchmeta import AsyncClient, Client, ConnectionLost, PartitionNotFound, loop_thread
 from batchmeta.loop_thread import LoopThread
-from scripts.generate_client import PACKAGE, generated
+from scripts.generate_client import WRITTEN, generated
 from tests.client.service import Scripted, batch, loopback, ok, partition, problem
 
 
 def test_the_generated_file_is_up_to_date() -> None:
-    assert (PACKAGE / "client.py").read_text() == generated(), "run python scripts/generate_client.py"
+    assert WRITTEN.read_text() == generated(), "run python scripts/generate_client.py"
 
 
 def test_every_call_has_its_twin_with_the_same_types() -> None:

@@ -5,7 +5,7 @@ from .aio import AsyncClient
 from .aio.lease import AsyncLease
 from .aio.loop import AsyncClaims, StrandedWarning
 from .batch import BatchMeta
-from .client import Client
+from .blocking_generated import Client
 from .columns import Array, Column, Const
 from .errors import *  # noqa: F403 - one name per code of the contract; errors.__all__ is checked against the table
 from .leases import Claims, Lease

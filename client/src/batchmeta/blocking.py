@@ -1,4 +1,4 @@
-"""What the generated `Client` (client.py) stands on: an `AsyncClient`, and a loop in a thread to run its calls in."""
+"""The base of the generated `Client` (blocking_generated.py): an `AsyncClient`, and a thread that runs its calls."""
 
 import os
 import weakref

@@ -1,6 +1,6 @@
 """`Client`: every call of `AsyncClient`, blocking.
 
-Written by scripts/generate_client.py, hence its length. Change aio/ instead and run that again.
+Generated: change aio/ instead, and run scripts/generate_client.py.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
