@@ -1,4 +1,4 @@
-"""Puts the edge together: routes, error handlers, the OpenAPI and its page, all behind the guard."""
+"""Puts the ASGI application together: routes, error handlers, the OpenAPI and its page, all behind the guard."""
 
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -96,9 +96,14 @@ def build(
         await executor.close()
 
     app = Api(
-        title="batchmeta", version=VERSION, lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None,
+        title="batchmeta",
+        version=VERSION,
+        lifespan=lifespan,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
         redirect_slashes=False,
-    )  # fmt: skip
+    )
     app.state.edge = edge
     app.state.methods_of = _methods_of
     for operation in sorted(_OPERATIONS, key=_turn):

@@ -1,4 +1,4 @@
-"""One connection: uvicorn's protocol, held to RFC 9112 where uvicorn lets go, and refusing as everything else does.
+"""The protocol of one connection: uvicorn's, held to RFC 9112; what it refuses gets a problem, as everywhere.
 
 A client may close its sending side and still be answered; an absolute target names the host; bytes that are no HTTP get
 a problem, once what came whole before them is answered. What a request means is decided behind it.

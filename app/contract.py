@@ -117,11 +117,22 @@ class Routes:
             summary, _, description = (function.__doc__ or "").partition("\n")
             self.operations.append(
                 Operation(
-                    method, path, function.__name__, self.tag, summary.strip().rstrip("."), _dedent(description),
-                    takes, replies, errors, example, reply_example, has_etag, changes,
+                    method,
+                    path,
+                    function.__name__,
+                    self.tag,
+                    summary.strip().rstrip("."),
+                    _dedent(description),
+                    takes,
+                    replies,
+                    errors,
+                    example,
+                    reply_example,
+                    has_etag,
+                    changes,
                     Endpoint(function, decode, changes),
                 )
-            )  # fmt: skip
+            )
             return function
 
         return register

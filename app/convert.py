@@ -1,4 +1,4 @@
-"""From wire Structs to what operations take: columns, selectors, views, names in a query."""
+"""Turns wire Structs into what operations take: columns, selectors, views, names in a query."""
 
 from collections.abc import Mapping
 from typing import Protocol, cast

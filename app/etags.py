@@ -1,4 +1,7 @@
-"""Entity tags: they differ by boot or epoch, revision, and form (what was asked for): none outlives its state."""
+"""Makes and compares entity tags.
+
+A tag holds boot, epoch, revision and form (what was asked for), so that none outlives its state.
+"""
 
 import zlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The outermost layer, pure ASGI: who may call, whether we are ready, and the headers that every reply carries.
+"""Checks every request before the application sees it, and adds the headers that every reply carries. Pure ASGI.
 
 Refused here: a Host we are not, a header that stands twice, a change from a foreign page, an address that hides a
 slash or is no UTF-8, any call before the replay.

@@ -1,4 +1,4 @@
-"""The header lines of a request by name: lines of one list are joined, and what has one value may stand once.
+"""Reads the header lines of a request by name: lines of one list are joined, and what has one value may stand once.
 
 RFC 9110 section 5.3, RFC 9112 section 3.2. What a value means is said where it is used.
 """

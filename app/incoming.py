@@ -1,5 +1,7 @@
-"""One request as a route sees it, and its reply. Bodies are measured as they stream; waiting calls watch for leave;
-a call with a key is handed on with it.
+"""One request as a route sees it: what came, and how it is handed to the engine and answered.
+
+A body is measured as it streams. A call that waits is withdrawn when its client leaves. A call with a key is handed on
+with it.
 """
 
 import asyncio
@@ -153,25 +155,34 @@ class Incoming:
         return reply if self._keyed is None else await self._submit(lambda _: None, lambda _: reply)
 
     def engine(
-        self, operation: Callable[Concatenate[Engine, P], R], render: Callable[[R], Reply],
-        *args: P.args, **kwargs: P.kwargs,
-    ) -> "asyncio.Future[Reply]":  # fmt: skip
+        self,
+        operation: Callable[Concatenate[Engine, P], R],
+        render: Callable[[R], Reply],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> "asyncio.Future[Reply]":
         """Run an operation in the engine's thread; its reply is rendered there. To be awaited."""
         return self._submit(operation, render, *args, **kwargs)
 
     def _submit(
-        self, operation: Callable[Concatenate[Engine, P], R | Parked[R]], render: Callable[[R], Reply],
-        *args: P.args, **kwargs: P.kwargs,
-    ) -> "asyncio.Future[Reply]":  # fmt: skip
+        self,
+        operation: Callable[Concatenate[Engine, P], R | Parked[R]],
+        render: Callable[[R], Reply],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> "asyncio.Future[Reply]":
         if self._keyed is None and self.epoch is None:
             return self.edge.executor.submit(operation, render, *args, **kwargs)
         preconditions = Preconditions(self.epoch, self._keyed, _replayed)
         return self.edge.executor.submit_on(preconditions, operation, render, *args, **kwargs)
 
     async def waiting_engine(
-        self, operation: Callable[Concatenate[Engine, P], R | Parked[R]], render: Callable[[R], Reply],
-        *args: P.args, **kwargs: P.kwargs,
-    ) -> Reply:  # fmt: skip
+        self,
+        operation: Callable[Concatenate[Engine, P], R | Parked[R]],
+        render: Callable[[R], Reply],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Reply:
         """As `engine`, for a call that may park: it is withdrawn when its client leaves. Raises TooManyWaiting."""
         client = self.scope["client"][0] if self.scope.get("client") else ""
         waiting = self.edge.waiting

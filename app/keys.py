@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: what a key may be, and the digest of the request that it stands for. What is kept is core's."""
+"""Checks an `Idempotency-Key`, and makes the digest of the request that it stands for. Core keeps the replies."""
 
 from hashlib import blake2b
 

@@ -1,6 +1,4 @@
-"""How the process treats its memory: what malloc keeps and gives back, when the cyclic collector runs. Figures in
-decision 0007.
-"""
+"""Sets what malloc keeps and gives back, and when the cyclic collector runs. Figures: decision 0007."""
 
 import ctypes
 import gc
@@ -31,9 +29,19 @@ class _Info(ctypes.Structure):
 
     _fields_ = tuple(
         (name, ctypes.c_size_t)
-        for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks",
-                     "keepcost")
-    )  # fmt: skip
+        for name in (
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        )
+    )
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the same table that decodes: Structs to schemas, docstrings to words."""
+"""Makes the OpenAPI document from the table that also decodes: Structs become schemas, docstrings descriptions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -41,20 +41,29 @@ _PATH_PARAMETERS = {
 }
 
 _CHECKPOINT = {
-    "name": "name", "in": "path", "required": True, "description": "Name of a checkpoint",
-    "schema": {"type": "string", "maxLength": 100, "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$"}, "example": "step-40",
-}  # fmt: skip
+    "name": "name",
+    "in": "path",
+    "required": True,
+    "description": "Name of a checkpoint",
+    "schema": {"type": "string", "maxLength": 100, "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$"},
+    "example": "step-40",
+}
 _EPOCH = {
-    "name": "X-Epoch", "in": "header", "required": False,
+    "name": "X-Epoch",
+    "in": "header",
+    "required": False,
     "description": "As an earlier reply gave it: the call is refused once the state went back to a checkpoint since",
-    "schema": {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}, "example": 1,
-}  # fmt: skip
+    "schema": {"type": "integer", "minimum": 0, "maximum": 2**63 - 1},
+    "example": 1,
+}
 _KEY = {
-    "name": keys.NAME, "in": "header", "required": False,
+    "name": keys.NAME,
+    "in": "header",
+    "required": False,
     "description": "Made anew for each call and sent again with it: the change is made once, its reply comes again",
     "schema": {"type": "string", "minLength": 1, "maxLength": keys.MAX_LENGTH, "pattern": keys.PATTERN},
     "example": "6f1c2f0e9d8b4c55a2f7b0f4f3a1d7c9",
-}  # fmt: skip
+}
 _TAGS = {
     "If-Match": "Only at the state of these entity tags, else 412",
     "If-None-Match": "Entity tags that the caller has: 304 where the state is one of theirs",

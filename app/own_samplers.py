@@ -9,8 +9,18 @@ from core.samplers.custom import flaw
 
 Named = tuple[str, str, str]
 # What a module may raise while it is imported, as far as it can be told in a line.
-_BREAKS = (ArithmeticError, AttributeError, ImportError, LookupError, NameError, OSError, RuntimeError, SyntaxError,
-           TypeError, ValueError)  # fmt: skip
+_BREAKS = (
+    ArithmeticError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
 
 
 class SamplerRefused(ValueError):

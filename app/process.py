@@ -1,4 +1,4 @@
-"""The running process: listener, journal, engine, executor and uvicorn, put together and taken down in order."""
+"""Runs the service: puts listener, journal, engine, executor and uvicorn together, and takes them down in order."""
 
 import asyncio
 import logging
@@ -71,10 +71,18 @@ def serve(settings: Settings) -> int:
     edge = new_edge(executor, settings, device.name, journal.durability, time.time(), samplers, maker)
     app = build(executor, settings, edge, partial(_announce, settings, listener), compaction.end)
     config = uvicorn.Config(
-        app, loop="uvloop" if _is_there("uvloop", "asyncio") else "asyncio", http=_protocol(), ws="none",
-        log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-        date_header=False, timeout_graceful_shutdown=4, timeout_keep_alive=75,
-    )  # fmt: skip
+        app,
+        loop="uvloop" if _is_there("uvloop", "asyncio") else "asyncio",
+        http=_protocol(),
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        date_header=False,
+        timeout_graceful_shutdown=4,
+        timeout_keep_alive=75,
+    )
     server = Server(config, executor)
     memory.keep_large_blocks()
     memory.collect_rarely()

@@ -1,4 +1,4 @@
-"""The generated pages of docs/reference, from the tables the service runs on: what is not there is not documented."""
+"""Makes the generated pages of docs/reference from the tables that the service runs on."""
 
 import json
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Who goes first: the event loop before the other threads of its process and, where allowed, before the whole machine.
+"""Lets the event loop go first: before the other threads of its process and, where allowed, before the whole machine.
 
 A machine that is busy lets a thread that wakes wait for its turn, milliseconds each; figures in decision 0007.
 """

@@ -1,4 +1,4 @@
-"""Every setting, once: its flag, its environment variable, its default, and how its text is read. No behaviour."""
+"""Names every setting once: its flag, its environment variable, its default, and how its text is read."""
 
 import argparse
 import re

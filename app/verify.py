@@ -1,4 +1,4 @@
-"""`scripts/serve --verify`: is the data folder sound? It is read and replayed to its end; nothing in it is changed."""
+"""Looks through a data folder (`scripts/serve --verify`): reads and replays all of it, and changes nothing."""
 
 import sys
 import time

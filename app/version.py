@@ -1,4 +1,4 @@
-"""What this is, in numbers."""
+"""The version of the service and of its API."""
 
 VERSION = "0.1.0"
 API = "v1"

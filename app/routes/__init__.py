@@ -1,4 +1,4 @@
-"""The routes, one file per resource, in the order they stand in the docs."""
+"""The table of all routes, in the order of the docs. Each resource has a file of routes and one of renderers."""
 
 from ..contract import Routes
 from . import batch_meta, checkpoints, claims, clears, partitions, production, samples, server, tasks

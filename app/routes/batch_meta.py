@@ -1,4 +1,4 @@
-"""Batch meta: the description of a list of samples."""
+"""Routes of batch meta: the description of a list of samples."""
 
 from typing import get_args
 
@@ -20,12 +20,19 @@ routes = Routes("batch meta")
 _PATH = "/v1/partitions/{partition_id}/batch-meta"
 _GONE = ("partition-not-found", "partition-cleared")
 EXAMPLE = {
-    "partition_id": "train@step_0", "revision": 3, "size": 2, "is_ready": True, "global_indexes": [0, 1],
-    "fields": ["input_ids"], "missing_fields": [], "production_status": [1, 1], "keys": ["7f_0_0", "7f_0_1"],
+    "partition_id": "train@step_0",
+    "revision": 3,
+    "size": 2,
+    "is_ready": True,
+    "global_indexes": [0, 1],
+    "fields": ["input_ids"],
+    "missing_fields": [],
+    "production_status": [1, 1],
+    "keys": ["7f_0_0", "7f_0_1"],
     "field_schema": {"input_ids": {"kind": "tensor", "dtype": "int64", "ragged": True, "lengths": [812, 5310]}},
     "custom_meta": [{"status": "success", "seq_len": 812}, {"status": "success", "seq_len": 5310}],
     "backend_meta": {"input_ids": {"const": "1"}},
-}  # fmt: skip
+}
 _PAGE_EXAMPLE = {**EXAMPLE, "missing_keys": [], "next_cursor": None}
 
 

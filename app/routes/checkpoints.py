@@ -1,4 +1,4 @@
-"""Checkpoints: the state by name, to go back to together with a trainer's own."""
+"""Routes of checkpoints: the state saved under a name, to go back to together with a trainer's own."""
 
 import asyncio
 
@@ -15,10 +15,12 @@ from . import checkpoints_render as render
 routes = Routes("checkpoints")
 _ONE = "/v1/checkpoints/{name}"
 _MADE = {
-    "name": "step-40", "revision": 812, "bytes": 91324,
+    "name": "step-40",
+    "revision": 812,
+    "bytes": 91324,
     "sha256": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
     "created_at": "2026-11-30T08:00:00.000Z",
-}  # fmt: skip
+}
 
 
 @routes.route(
@@ -50,18 +52,26 @@ async def list_checkpoints(call: Incoming, query: Empty) -> Reply:
 
 
 @routes.route(
-    "GET", _ONE, Empty, {200: replies.Checkpoint}, errors=("checkpoint-not-found", "checkpoint-corrupt"),
+    "GET",
+    _ONE,
+    Empty,
+    {200: replies.Checkpoint},
+    errors=("checkpoint-not-found", "checkpoint-corrupt"),
     reply_example=_MADE,
-)  # fmt: skip
+)
 async def get_checkpoint(call: Incoming, query: Empty) -> Reply:
     """One checkpoint."""
     return render.checkpoint(await asyncio.to_thread(call.edge.checkpoints.folder.find, _name(call)))
 
 
 @routes.route(
-    "DELETE", _ONE, Empty, {200: replies.DeletedCheckpoint}, errors=("checkpoint-not-found", "checkpoint-corrupt"),
+    "DELETE",
+    _ONE,
+    Empty,
+    {200: replies.DeletedCheckpoint},
+    errors=("checkpoint-not-found", "checkpoint-corrupt"),
     reply_example={},
-)  # fmt: skip
+)
 async def delete_checkpoint(call: Incoming, query: Empty) -> Reply:
     """Delete a checkpoint's file. The state stays as it is, and so does a file that is none of ours."""
     name = _name(call)

@@ -18,22 +18,22 @@ def _described(note: Note) -> replies.Checkpoint:
 
 
 def checkpoint(note: Note, status: int = 200) -> Reply:
-    """One."""
+    """One checkpoint, made (201) or found."""
     return reply(_described(note), status)
 
 
 def checkpoints(notes: list[Note]) -> Reply:
-    """All."""
+    """All checkpoints."""
     return reply(replies.CheckpointList(checkpoints=list(map(_described, notes))))
 
 
 def deleted_checkpoint() -> Reply:
-    """Done."""
+    """An empty object."""
     return reply(replies.DeletedCheckpoint())
 
 
 def went(found: Went) -> Reply:
-    """The new epoch, and what may be amiss in it."""
+    """The new epoch, samples whose bytes may be gone, and indexes that are not given out again."""
     revived = replies.Revived(count=len(found.revived), ranges=_ranges(found.revived))
     return reply(replies.Restored(epoch=found.epoch, revived=revived, burnt=found.burnt))
 

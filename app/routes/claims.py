@@ -1,4 +1,4 @@
-"""Claims with a lease: what became of their rows, more time, who holds what."""
+"""Routes of claims with a lease: acks, more time, who holds what."""
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import AckClaim, Empty, ExtendClaim, ListClaims
@@ -14,9 +14,15 @@ from . import claims_render as render
 routes = Routes("claims")
 _CLAIM = "/v1/claims/{claim_id}"
 _SEEN = {
-    "claim_id": "c3", "partition_id": "train@step_0", "task": "actor_update", "worker": "actor-0", "open": 2,
-    "attempt": 1, "age_s": 12.5, "expires_in_s": 587.5,
-}  # fmt: skip
+    "claim_id": "c3",
+    "partition_id": "train@step_0",
+    "task": "actor_update",
+    "worker": "actor-0",
+    "open": 2,
+    "attempt": 1,
+    "age_s": 12.5,
+    "expires_in_s": 587.5,
+}
 
 
 @routes.route(
@@ -27,9 +33,14 @@ _SEEN = {
     errors=("claim-not-found", "lease-lost"),
     example={"token": "k3JxUQm1Ym5eTtLp", "accept": [0], "reject": [{"global_index": 1, "reason": "empty answer"}]},
     reply_example={
-        "partition_id": "train@step_0", "revision": 4, "accepted": 1, "released": 0, "rejected": 1, "open": 0
+        "partition_id": "train@step_0",
+        "revision": 4,
+        "accepted": 1,
+        "released": 0,
+        "rejected": 1,
+        "open": 0,
     },
-)  # fmt: skip
+)
 async def ack(call: Incoming, body: AckClaim) -> Reply:
     """Ack: say what became of a claim's samples.
 

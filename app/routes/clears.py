@@ -1,4 +1,4 @@
-"""Clears: samples go only after their bytes have gone."""
+"""Routes of clears: samples go only after their bytes have gone."""
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import ClearQuery, Empty, ListClears, PlanClear
@@ -16,9 +16,10 @@ routes = Routes("clears")
 _CLEAR = "/v1/clears/{clear_id}"
 _HEAD = {"partition_id": "train@step_0", "revision": 9, "clear_id": "x9"}
 _PLAN = {
-    "global_indexes": [0, 1], "keys": ["7f_0_0", "7f_0_1"],
+    "global_indexes": [0, 1],
+    "keys": ["7f_0_0", "7f_0_1"],
     "fields": {"input_ids": {"written": {"const": 1}, "backend_meta": ["1", "2"]}},
-}  # fmt: skip
+}
 _LINE = {"clear_id": "x9", "partition_id": "train@step_0", "state": "pending", "count": 2, "age_s": 1.5}
 
 

@@ -15,9 +15,11 @@ from ..reply import Reply, by_field, reply
 def _head(found: SeenClear) -> dict[str, Any]:
     clear = found.clear
     return {
-        "partition_id": clear.partition_id, "revision": found.revision, "clear_id": clear.clear_id,
+        "partition_id": clear.partition_id,
+        "revision": found.revision,
+        "clear_id": clear.clear_id,
         "state": clear.state,
-    }  # fmt: skip
+    }
 
 
 def _plan(plan: ClearPlan) -> replies.ClearPlan:
@@ -26,19 +28,19 @@ def _plan(plan: ClearPlan) -> replies.ClearPlan:
 
 
 def planned_clear(found: SeenClear) -> Reply:
-    """201: the plan."""
+    """The clear and its plan, 201."""
     assert found.plan is not None  # noqa: S101  (it is pending: this call planned it)
     body = replies.PlannedClear(**_head(found), plan=_plan(found.plan), skipped_clearing=list(found.skipped))
     return reply(body, 201)
 
 
 def committed_clear(found: SeenClear) -> Reply:
-    """How many samples are gone."""
+    """The clear, and how many samples are gone."""
     return reply(replies.CommittedClear(**_head(found), cleared=found.clear.count))
 
 
 def aborted_clear(found: SeenClear) -> Reply:
-    """That they are back."""
+    """The clear: its samples are back."""
     return reply(replies.AbortedClear(**_head(found)))
 
 
@@ -49,7 +51,7 @@ def clear(found: SeenClear) -> Reply:
 
 
 def clears(found: tuple[list[tuple[Clear, float]], str | None]) -> Reply:
-    """A page of them."""
+    """A page of clears."""
     lines = [
         replies.ClearLine(
             clear_id=one.clear_id, partition_id=one.partition_id, state=one.state, count=one.count, age_s=age_s

@@ -1,4 +1,4 @@
-"""Partitions: named sets of samples of one kind."""
+"""Routes of partitions: named sets of samples of one kind."""
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import Empty, ListPartitions, PartitionQuery, PatchPartition, PutPartition
@@ -16,11 +16,18 @@ _PAGE = 1000
 _GONE = ("partition-not-found", "partition-cleared")
 _PATH = "/v1/partitions/{partition_id}"
 _EXAMPLE = {
-    "partition_id": "train@step_0", "revision": 3, "state": "open", "created_at": "2026-11-30T08:00:00.000Z",
-    "expected_samples": 512, "max_samples": None, "max_attempts": 5, "num_samples": 2, "num_fields": 1,
+    "partition_id": "train@step_0",
+    "revision": 3,
+    "state": "open",
+    "created_at": "2026-11-30T08:00:00.000Z",
+    "expected_samples": 512,
+    "max_samples": None,
+    "max_attempts": 5,
+    "num_samples": 2,
+    "num_fields": 1,
     "fields": {"input_ids": {"kind": "tensor", "dtype": "int64", "ragged": True, "produced": 2}},
     "tasks": {"actor_update": {"consumed": 0, "leased": 0, "dead": 0}},
-}  # fmt: skip
+}
 
 
 @routes.route(
@@ -101,12 +108,18 @@ async def seal_partition(call: Incoming, body: Empty) -> Reply:
     {200: replies.Partitions},
     reply_example={
         "partitions": [
-            {"partition_id": "train@step_0", "state": "open", "num_samples": 512, "num_fields": 28, "revision": 1536,
-             "created_at": "2026-11-30T08:00:00.000Z"}
+            {
+                "partition_id": "train@step_0",
+                "state": "open",
+                "num_samples": 512,
+                "num_fields": 28,
+                "revision": 1536,
+                "created_at": "2026-11-30T08:00:00.000Z",
+            }
         ],
         "next_cursor": None,
     },
-)  # fmt: skip
+)
 async def list_partitions(call: Incoming, query: ListPartitions) -> Reply:
     """List partitions in the order they were made.
 

@@ -17,7 +17,7 @@ def _field_summary(field: Field, count: int) -> replies.FieldSummary:
     shape = UNSET if field.ragged else (None if field.shape is None else list(field.shape))
     return replies.FieldSummary(
         kind="tensor", dtype=field.dtype or UNSET, ragged=field.ragged, shape=shape, produced=count
-    )  # fmt: skip
+    )
 
 
 def partition(etag_of: EtagOf) -> Callable[[Summary], Reply]:

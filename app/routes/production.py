@@ -1,4 +1,4 @@
-"""Production: which fields are written to the storage backend, and where the bytes lie."""
+"""Routes of production: which fields are written to the storage backend, and where the bytes lie."""
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import (
@@ -28,9 +28,14 @@ routes = Routes("production")
 _PATH = "/v1/partitions/{partition_id}"
 _GONE = ("partition-not-found", "partition-cleared")
 _BACKEND_META = {
-    "partition_id": "train@step_0", "revision": 3, "global_indexes": [0, 1],
-    "backend_meta": {"input_ids": {"const": "1"}}, "missing_keys": [], "missing_fields": [], "next_cursor": None,
-}  # fmt: skip
+    "partition_id": "train@step_0",
+    "revision": 3,
+    "global_indexes": [0, 1],
+    "backend_meta": {"input_ids": {"const": "1"}},
+    "missing_keys": [],
+    "missing_fields": [],
+    "next_cursor": None,
+}
 
 
 @routes.route(
@@ -40,13 +45,15 @@ _BACKEND_META = {
     {200: replies.Produced},
     errors=(*WRITE_ERRORS, "dtype-conflict", "kind-conflict", "group-conflict", "too-many-samples", "partition-sealed"),
     example={
-        "keys": ["7f_0_0", "7f_0_1"], "create": True, "group_ids": {"const": "7f"},
+        "keys": ["7f_0_0", "7f_0_1"],
+        "create": True,
+        "group_ids": {"const": "7f"},
         "field_schema": {"input_ids": {"dtype": "int64", "lengths": [812, 5310]}, "uid": {"kind": "object"}},
         "backend_meta": {"input_ids": {"const": "1"}, "uid": {"const": "2"}},
         "custom_meta": [{"status": "success", "seq_len": 812}, {"status": "success", "seq_len": 5310}],
     },
     reply_example={"partition_id": "train@step_0", "revision": 3, "global_indexes": [0, 1], "created": 2},
-)  # fmt: skip
+)
 async def produce(call: Incoming, body: Produce) -> Reply:
     """Produce: the data of these fields is in the storage backend.
 
@@ -73,10 +80,14 @@ async def produce(call: Incoming, body: Produce) -> Reply:
     {200: replies.ProductionStatus},
     errors=(*_GONE, "field-not-found"),
     reply_example={
-        "partition_id": "train@step_0", "revision": 3, "global_indexes": [0, 1], "fields": ["input_ids", "uid"],
-        "production_status": [[1, 1], [1, 0]], "next_cursor": None,
+        "partition_id": "train@step_0",
+        "revision": 3,
+        "global_indexes": [0, 1],
+        "fields": ["input_ids", "uid"],
+        "production_status": [[1, 1], [1, 0]],
+        "next_cursor": None,
     },
-)  # fmt: skip
+)
 async def read_production(call: Incoming, query: ProductionQuery) -> Reply:
     """Production status, 0 or 1 per sample and field, in the order asked."""
     names = tuple(listed(query.fields) or ())
@@ -119,9 +130,14 @@ async def read_backend_meta(call: Incoming, body: ReadBackendMeta) -> Reply:
     """Backend meta of the selected samples: where the bytes of each cell lie; null where nothing is recorded."""
     view = View(None if body.fields is None else tuple(body.fields), expand=bool(body.expand))
     return await call.engine(
-        read.read_backend_meta, render.backend_meta, call.partition_id, selector(body), view, body.limit or MAX_ROWS,
+        read.read_backend_meta,
+        render.backend_meta,
+        call.partition_id,
+        selector(body),
+        view,
+        body.limit or MAX_ROWS,
         body.cursor,
-    )  # fmt: skip
+    )
 
 
 @routes.route(
@@ -138,9 +154,14 @@ async def get_backend_meta(call: Incoming, query: BackendMetaQuery) -> Reply:
     view = View(None if fields is None else tuple(fields), expand=bool(query.expand))
     chosen = Selector(listed_indexes(query.global_indexes))
     return await call.engine(
-        read.read_backend_meta, render.backend_meta, call.partition_id, chosen, view, query.limit or MAX_ROWS,
+        read.read_backend_meta,
+        render.backend_meta,
+        call.partition_id,
+        chosen,
+        view,
+        query.limit or MAX_ROWS,
         query.cursor,
-    )  # fmt: skip
+    )
 
 
 @routes.route(

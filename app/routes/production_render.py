@@ -29,7 +29,7 @@ def backend_meta(found: BackendMeta) -> Reply:
 
 
 def production(found: Production) -> Reply:
-    """The 0/1 matrix."""
+    """The production status, 0 or 1 per row and field."""
     return reply(
         replies.ProductionStatus(
             partition_id=found.partition_id,
@@ -46,24 +46,23 @@ def produced(result: Written) -> Reply:
     """The rows written."""
     indexes = Raw(encode.array(result.global_indexes))
     body = replies.Produced(
-        partition_id=result.partition_id, revision=result.revision, global_indexes=indexes, created=result.created,
+        partition_id=result.partition_id,
+        revision=result.revision,
+        global_indexes=indexes,
+        created=result.created,
         skipped=UNSET if result.skipped is None else result.skipped,
-    )  # fmt: skip
+    )
     return reply(body)
 
 
 def revoked(partition_id: str) -> Callable[[tuple[int, int]], Reply]:
     """How many cells are not ready any more."""
-    return lambda found: reply(
-        replies.Revoked(partition_id=partition_id, revision=found[1], revoked=found[0])
-    )  # fmt: skip
+    return lambda found: reply(replies.Revoked(partition_id=partition_id, revision=found[1], revoked=found[0]))
 
 
 def patched_backend_meta(result: Written) -> Reply:
     """The rows patched."""
     indexes = Raw(encode.array(result.global_indexes))
     return reply(
-        replies.PatchedBackendMeta(
-            partition_id=result.partition_id, revision=result.revision, global_indexes=indexes
-        )
-    )  # fmt: skip
+        replies.PatchedBackendMeta(partition_id=result.partition_id, revision=result.revision, global_indexes=indexes)
+    )

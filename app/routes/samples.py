@@ -1,4 +1,4 @@
-"""Samples: rows of a partition, their keys and custom meta."""
+"""Routes of samples: rows of a partition, their keys and custom meta."""
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import DeleteSamples, Insert, ListKeys, LookupKeys, PatchCustomMeta
@@ -17,9 +17,14 @@ routes = Routes("samples")
 _PATH = "/v1/partitions/{partition_id}"
 _GONE = ("partition-not-found", "partition-cleared")
 WRITE_ERRORS = (
-    *_GONE, "sample-not-found", "sample-cleared", "sample-clearing", "key-not-found", "duplicate-keys",
+    *_GONE,
+    "sample-not-found",
+    "sample-cleared",
+    "sample-clearing",
+    "key-not-found",
+    "duplicate-keys",
     "duplicate-indexes",
-)  # fmt: skip
+)
 
 
 @routes.route(
@@ -28,15 +33,30 @@ WRITE_ERRORS = (
     Insert,
     {201: replies.BatchMeta},
     errors=(
-        "duplicate-keys", "group-conflict", "too-many-samples", "partition-sealed", "sample-cleared", "sample-clearing",
+        "duplicate-keys",
+        "group-conflict",
+        "too-many-samples",
+        "partition-sealed",
+        "sample-cleared",
+        "sample-clearing",
     ),
     example={"keys": ["7f_0_0", "7f_0_1"], "group_ids": {"const": "7f"}, "custom_meta": {"const": {"step": 41}}},
     reply_example={
-        "partition_id": "train@step_0", "revision": 2, "size": 2, "is_ready": False, "global_indexes": [0, 1],
-        "fields": [], "missing_fields": [], "production_status": [0, 0], "keys": ["7f_0_0", "7f_0_1"],
-        "field_schema": {}, "custom_meta": {"const": {"step": 41}}, "backend_meta": {}, "created": 2,
+        "partition_id": "train@step_0",
+        "revision": 2,
+        "size": 2,
+        "is_ready": False,
+        "global_indexes": [0, 1],
+        "fields": [],
+        "missing_fields": [],
+        "production_status": [0, 0],
+        "keys": ["7f_0_0", "7f_0_1"],
+        "field_schema": {},
+        "custom_meta": {"const": {"step": 41}},
+        "backend_meta": {},
+        "created": 2,
     },
-)  # fmt: skip
+)
 async def insert(call: Incoming, body: Insert) -> Reply:
     """Insert samples: `count` new ones, or one per key.
 
@@ -115,11 +135,12 @@ async def lookup_keys(call: Incoming, body: LookupKeys) -> Reply:
     {200: replies.KeyList},
     errors=(*_GONE, "compacted", "too-many-waiting"),
     reply_example={
-        "partition_id": "train@step_0", "revision": 7,
+        "partition_id": "train@step_0",
+        "revision": 7,
         "keys": [{"key": "7f_0_0", "global_index": 0, "custom_meta": {"step": 41}, "revision": 2}],
         "next_cursor": None,
     },
-)  # fmt: skip
+)
 async def list_keys(call: Incoming, query: ListKeys) -> Reply:
     """List keyed samples in index order, those whose key starts with `prefix`.
 
@@ -137,12 +158,8 @@ async def list_keys(call: Incoming, query: ListKeys) -> Reply:
     if query.since_revision is None:
         if query.wait_s is not None:
             raise Invalid.at("query.wait_s", "needs since_revision: the one that you have seen")
-        return await call.engine(
-            read.list_keys, render.key_list, call.partition_id, prefix, limit, query.cursor, where
-        )  # fmt: skip
+        return await call.engine(read.list_keys, render.key_list, call.partition_id, prefix, limit, query.cursor, where)
     asked = changes.ChangesRequest(query.since_revision, prefix, where, limit, query.cursor)
     if not query.wait_s:
         return await call.engine(changes.list_changes, render.key_changes, call.partition_id, asked)
-    return await call.waiting_engine(
-        changes.await_changes, render.key_changes, call.partition_id, asked, query.wait_s
-    )  # fmt: skip
+    return await call.waiting_engine(changes.await_changes, render.key_changes, call.partition_id, asked, query.wait_s)

@@ -18,14 +18,14 @@ from .batch_meta_render import batch_meta
 
 
 def inserted(result: tuple[Batch, int]) -> Reply:
-    """201: batch meta of the rows, and how many are new."""
+    """Batch meta of the rows, and how many are new, 201."""
     body = batch_meta(result[0])
     body.created = result[1]
     return reply(body, 201, apart=result[0].backend_meta)
 
 
 def patched_custom_meta(result: Written) -> Reply:
-    """Only where and when."""
+    """The partition and its revision."""
     return reply(replies.PatchedCustomMeta(partition_id=result.partition_id, revision=result.revision))
 
 
@@ -80,4 +80,4 @@ def deleted_samples(partition_id: str) -> Callable[[tuple[int, int, list[int]]],
         replies.DeletedSamples(
             partition_id=partition_id, revision=result[1], cleared=result[0], skipped_clearing=result[2]
         )
-    )  # fmt: skip
+    )

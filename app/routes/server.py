@@ -1,4 +1,4 @@
-"""The server itself: alive, ready, and what it is."""
+"""Routes of the server itself: whether it is alive, whether it is ready, what it is."""
 
 import msgspec
 
@@ -45,12 +45,25 @@ async def ready(call: Incoming, query: Empty) -> Reply:
     Empty,
     {200: replies.Server},
     reply_example={
-        "name": "batchmeta", "version": "0.1.0", "api": "v1", "device": "cpu", "durability": "wal", "epoch": 1,
-        "revision": 17, "started_at": "2026-11-30T08:00:00.000Z",
-        "limits": {"max_rows": 65536, "max_body_bytes": 67108864, "max_cell_bytes": 65536, "max_depth": 64,
-                   "max_page": 10000, "max_wait_s": 60, "max_waiting_per_client": 10000},
+        "name": "batchmeta",
+        "version": "0.1.0",
+        "api": "v1",
+        "device": "cpu",
+        "durability": "wal",
+        "epoch": 1,
+        "revision": 17,
+        "started_at": "2026-11-30T08:00:00.000Z",
+        "limits": {
+            "max_rows": 65536,
+            "max_body_bytes": 67108864,
+            "max_cell_bytes": 65536,
+            "max_depth": 64,
+            "max_page": 10000,
+            "max_wait_s": 60,
+            "max_waiting_per_client": 10000,
+        },
     },
-)  # fmt: skip
+)
 async def server(call: Incoming, query: Empty) -> Reply:
     """What this server is, and its limits.
 
@@ -68,7 +81,14 @@ async def server(call: Incoming, query: Empty) -> Reply:
         max_waiting_per_client=settings.max_waiting_per_client,
     )
     body = replies.Server(
-        name="batchmeta", version=VERSION, api=API, device=edge.device, durability=edge.durability,
-        epoch=reading.epoch, revision=reading.revision, started_at=rfc3339(edge.started_at), limits=limits,
-    )  # fmt: skip
+        name="batchmeta",
+        version=VERSION,
+        api=API,
+        device=edge.device,
+        durability=edge.durability,
+        epoch=reading.epoch,
+        revision=reading.revision,
+        started_at=rfc3339(edge.started_at),
+        limits=limits,
+    )
     return Reply(200, _encode(body))

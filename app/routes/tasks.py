@@ -1,4 +1,4 @@
-"""Tasks: named consumers, what they claim and what they have consumed."""
+"""Routes of tasks: named consumers, what they claim and what they have consumed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,26 +32,39 @@ _GONE = ("partition-not-found", "partition-cleared")
     {201: replies.Claimed, 200: replies.NotClaimed},
     errors=("partition-cleared", "sample-cleared", "sample-clearing", "too-many-waiting"),
     example={
-        "fields": ["input_ids"], "batch_size": 16, "wait_s": 30,
+        "fields": ["input_ids"],
+        "batch_size": 16,
+        "wait_s": 30,
         "sampler": {"name": "grpo_group", "n_samples_per_prompt": 8},
     },
     reply_example={
         201: {
-            "partition_id": "train@step_0", "revision": 3,
+            "partition_id": "train@step_0",
+            "revision": 3,
             "claim": {"claim_id": "c3", "task": "actor_update", "ack": "on_dispatch", "worker": None},
             "batch": EXAMPLE,
         },
         200: {
-            "partition_id": "train@step_0", "revision": 2, "claim": None,
+            "partition_id": "train@step_0",
+            "revision": 2,
+            "claim": None,
             "batch": {
-                "partition_id": "train@step_0", "revision": 2, "size": 0, "is_ready": False, "global_indexes": [],
-                "fields": ["input_ids"], "missing_fields": [], "production_status": [],
+                "partition_id": "train@step_0",
+                "revision": 2,
+                "size": 0,
+                "is_ready": False,
+                "global_indexes": [],
+                "fields": ["input_ids"],
+                "missing_fields": [],
+                "production_status": [],
             },
-            "ready": 1, "wanted": 16, "done": False,
+            "ready": 1,
+            "wanted": 16,
+            "done": False,
             "blocking": [{"reason": "not-produced", "count": 1, "global_indexes": [1], "field": "input_ids"}],
         },
     },
-)  # fmt: skip
+)
 async def claim(call: Incoming, body: Claim) -> Reply:
     """Claim a batch: every requested field is produced for every row, and none was consumed by this task.
 
@@ -86,12 +99,19 @@ async def claim(call: Incoming, body: Claim) -> Reply:
     errors=("partition-cleared", "sample-cleared", "sample-clearing"),
     example={"fields": ["input_ids"], "batch_size": 16, "sampler": {"name": "grpo_group", "n_samples_per_prompt": 8}},
     reply_example={
-        "partition_id": "train@step_0", "revision": 2, "ready": 1, "wanted": 16, "total": 512, "consumed": 0,
-        "leased": 0, "dead": 0, "done": False,
+        "partition_id": "train@step_0",
+        "revision": 2,
+        "ready": 1,
+        "wanted": 16,
+        "total": 512,
+        "consumed": 0,
+        "leased": 0,
+        "dead": 0,
+        "done": False,
         "blocking": [{"reason": "not-produced", "count": 1, "global_indexes": [1], "field": "input_ids"}],
     },
     is_read=True,
-)  # fmt: skip
+)
 async def explain(call: Incoming, body: Claim) -> Reply:
     """Explain: what a claim with this body would find, and why not more. Changes nothing, registers nothing.
 
@@ -146,10 +166,11 @@ def _sampler(chosen: Mapping[str, Any] | None, own: Mapping[str, type[samplers.S
     {200: replies.DeadList},
     errors=_GONE,
     reply_example={
-        "partition_id": "train@step_0", "revision": 9,
+        "partition_id": "train@step_0",
+        "revision": 9,
         "dead": [{"global_index": 7, "key": "7f_0_7", "reason": "max-attempts", "attempts": 5}],
     },
-)  # fmt: skip
+)
 async def list_dead(call: Incoming, query: Empty) -> Reply:
     """Samples that are dead for this task: rejected, or handed out `max_attempts` times without an accept.
 
@@ -165,10 +186,18 @@ async def list_dead(call: Incoming, query: Empty) -> Reply:
     {200: replies.Consumption},
     errors=_GONE,
     reply_example={
-        "partition_id": "train@step_0", "revision": 3, "consumed": 2, "leased": 0, "dead": 0, "total": 512,
-        "done": False, "global_indexes": [0, 1], "consumption_status": [1, 1], "next_cursor": None,
+        "partition_id": "train@step_0",
+        "revision": 3,
+        "consumed": 2,
+        "leased": 0,
+        "dead": 0,
+        "total": 512,
+        "done": False,
+        "global_indexes": [0, 1],
+        "consumption_status": [1, 1],
+        "next_cursor": None,
     },
-)  # fmt: skip
+)
 async def read_consumption(call: Incoming, query: ConsumptionQuery) -> Reply:
     """What this task has consumed: counts, and 0 or 1 per sample.
 
@@ -201,7 +230,7 @@ async def reset_task(call: Incoming, body: Empty) -> Reply:
     """Reset one task: it may consume every sample again."""
     return await call.engine(
         consumption.reset_consumption, render.reset(call.partition_id), call.partition_id, call.task
-    )  # fmt: skip
+    )
 
 
 @routes.route(

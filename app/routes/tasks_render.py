@@ -31,9 +31,7 @@ def _blocking(blocking: Blocking) -> replies.Blocking:
 def _info(claimed: Claimed) -> replies.ClaimInfo:
     lease = claimed.lease
     if lease is None:
-        return replies.ClaimInfo(
-            claim_id=claimed.claim_id, task=claimed.task, ack="on_dispatch", worker=claimed.worker
-        )  # fmt: skip
+        return replies.ClaimInfo(claim_id=claimed.claim_id, task=claimed.task, ack="on_dispatch", worker=claimed.worker)
     return replies.ClaimInfo(
         claim_id=claimed.claim_id,
         task=claimed.task,
@@ -52,17 +50,21 @@ def claim(result: Answer) -> Reply:
         info = _info(result)
         batch = batch_meta(result.batch)
         return reply(
-            replies.Claimed(
-                partition_id=batch.partition_id, revision=batch.revision, claim=info, batch=batch
-            ),
+            replies.Claimed(partition_id=batch.partition_id, revision=batch.revision, claim=info, batch=batch),
             201,
             apart=result.batch.backend_meta,
-        )  # fmt: skip
+        )
     assert isinstance(result, NotClaimed)  # noqa: S101  (there is no third)
     empty = replies.BatchMeta(
-        partition_id=result.partition_id, revision=result.revision, size=0, is_ready=False, global_indexes=Raw(b"[]"),
-        fields=[], missing_fields=list(dict.fromkeys(result.fields)), production_status=Raw(b"[]"),
-    )  # fmt: skip
+        partition_id=result.partition_id,
+        revision=result.revision,
+        size=0,
+        is_ready=False,
+        global_indexes=Raw(b"[]"),
+        fields=[],
+        missing_fields=list(dict.fromkeys(result.fields)),
+        production_status=Raw(b"[]"),
+    )
     return reply(
         replies.NotClaimed(
             partition_id=result.partition_id,
@@ -84,16 +86,22 @@ def explained(found: Explained) -> Reply:
     """What a claim would find."""
     return reply(
         replies.Explained(
-            partition_id=found.partition_id, revision=found.revision, ready=found.ready, wanted=found.wanted,
-            total=found.counts.total, consumed=found.counts.consumed,
-        leased=found.counts.leased, dead=found.counts.dead, done=found.counts.done,
+            partition_id=found.partition_id,
+            revision=found.revision,
+            ready=found.ready,
+            wanted=found.wanted,
+            total=found.counts.total,
+            consumed=found.counts.consumed,
+            leased=found.counts.leased,
+            dead=found.counts.dead,
+            done=found.counts.done,
             blocking=[_blocking(reason) for reason in found.blocking],
         )
-    )  # fmt: skip
+    )
 
 
 def dead(found: tuple[Partition, list[Dead]]) -> Reply:
-    """Rows with their reasons."""
+    """Dead rows with their reasons."""
     partition, lines = found
     return reply(
         replies.DeadList(
@@ -101,22 +109,28 @@ def dead(found: tuple[Partition, list[Dead]]) -> Reply:
             revision=partition.revision,
             dead=[
                 replies.DeadSample(
-                    global_index=line.global_index, key=msgspec.json.decode(line.key), reason=line.reason,
+                    global_index=line.global_index,
+                    key=msgspec.json.decode(line.key),
+                    reason=line.reason,
                     attempts=line.attempts,
                 )
                 for line in lines
             ],
         )
-    )  # fmt: skip
+    )
 
 
 def consumption(found: Consumption) -> Reply:
     """Counts, and the status of a page of rows unless only counts were asked for."""
     body = replies.Consumption(
-        partition_id=found.partition_id, revision=found.revision, consumed=found.counts.consumed,
-        leased=found.counts.leased, dead=found.counts.dead,
-        total=found.counts.total, done=found.counts.done,
-    )  # fmt: skip
+        partition_id=found.partition_id,
+        revision=found.revision,
+        consumed=found.counts.consumed,
+        leased=found.counts.leased,
+        dead=found.counts.dead,
+        total=found.counts.total,
+        done=found.counts.done,
+    )
     if found.page is not None and found.status is not None:
         body.global_indexes = Raw(encode.array(found.page.indexes))
         body.consumption_status = Raw(encode.array(found.status))
@@ -128,4 +142,4 @@ def reset(partition_id: str) -> Callable[[tuple[int, int]], Reply]:
     """How many rows were consumed before."""
     return lambda result: reply(
         replies.ResetConsumption(partition_id=partition_id, revision=result[1], reset=result[0])
-    )  # fmt: skip
+    )

@@ -101,9 +101,13 @@ class CheckpointFolder:
         """Raises as `made_by`, and JournalUnavailable where the disk fails, or has no room for it."""
         name, data = order.name, checkpoint_file.encode(last, image)
         note = Note(
-            name=name, revision=revision, bytes=len(data), sha256=sha256(data).hexdigest(),
-            created_at=order.created_at, key=order.key,
-        )  # fmt: skip
+            name=name,
+            revision=revision,
+            bytes=len(data),
+            sha256=sha256(data).hexdigest(),
+            created_at=order.created_at,
+            key=order.key,
+        )
         state = self._state(name)
         with self._told():
             self._folder.make()
