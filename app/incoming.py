@@ -131,7 +131,8 @@ class Incoming:
     async def send(self, reply: Reply) -> None:
         """Answer over ASGI, past the layers around the router: they have nothing to add."""
         send = self.scope["state"]["send"]
-        headers = [*self.names(), *reply.headers(is_read=self.method in ("GET", "HEAD"))]
+        headers = self.names()
+        reply.add_headers(headers, self.method)
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": reply.body})
 

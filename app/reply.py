@@ -35,20 +35,18 @@ class Reply:
     is_kept: bool = True
     replayed: bool = False
 
-    def headers(self, *, is_read: bool) -> Headers:
-        """What HTTP says of it; `is_read`: the reply to a GET or HEAD."""
-        headers: Headers = []
+    def add_headers(self, headers: Headers, method: str) -> None:
+        """What HTTP says of it, in answer to this method."""
         if self.status != 304:  # whose length would be that of the 200
             headers += [(b"content-length", b"%d" % len(self.body)), (b"content-type", b"application/json")]
         if self.replayed:
             headers.append((b"idempotency-replayed", b"true"))
         if self.etag is not None:
             headers.append((b"etag", self.etag.encode("latin-1")))
-        if self.etag is not None and is_read:
+        if self.etag is not None and method in ("GET", "HEAD"):
             headers += [(b"cache-control", b"no-cache"), (b"vary", b"Accept")]
         else:
             headers.append((b"cache-control", b"no-store"))
-        return headers
 
 
 def reply(
