@@ -11,5 +11,6 @@ No state of samples lives here. Layout:
     reply.py, errors.py                               a reply; a refusal as a problem
     snapshots/                                        snapshots and checkpoints while the service runs
     openapi.py, reference.py, static/                 the OpenAPI, the generated pages, the docs page
+    own_samplers.py                                   the samplers that an operator adds
     memory.py, scheduling.py                          how the process uses memory and processors
 """
