@@ -6,7 +6,7 @@ from core.apply import clear
 from core.apply.table import EVENTS
 from core.engine import Engine
 from core.events import ClearAborted
-from core.operations.checkpoints import begin_history, image_of, looked_through, restore
+from core.operations.checkpoints import begin_history, image_of, restore
 from core.operations.claim import Claimed, ClaimRequest, claim_now
 from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.consumption import reset_consumption
@@ -17,6 +17,7 @@ from core.operations.partitions import delete_partition
 from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import sampler
+from core.snapshot.checkpoint_file import looked_through
 from core.state.service import ServiceState
 from core.state.transitions import FREE
 from tests.core.world import Clock, add, new_engine, write
@@ -127,7 +128,7 @@ def the_state_goes_back() -> None:
     engine = filled(8)
     take_share(engine, 0)
     begin_history(engine)
-    saved = looked_through(new_engine(), image_of(engine)[1])
+    saved = looked_through(image_of(engine)[1])
     take(engine, 2, lease_s=None)
     delete(engine, P, Selector([7]))
     restore(engine, saved, unproduced=False)
