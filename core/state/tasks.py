@@ -13,26 +13,22 @@ from .transitions import CONSUMED, DEAD, FREE, HELD, LEASED
 
 
 class Task(Columns):
-    """`state` uint8 [rows]: the states of `states.TASK`. `leased` counts what is HELD or LEASED.
-
-    `consumed` counts rows consumed since the last reset, cleared ones included. Rows that are clearing keep their
-    state, but count as cleared ones: `leased` and `dead` are of live rows.
-    `attempts` and `holder` (the number of the lease that has the row) int64 [rows], once there was a lease; `reasons`
-    why rows are dead, by index. `memory`: what samplers remember, once one does.
-    """
+    """A named consumer of one partition. Rows that are clearing keep their state, but count as cleared ones."""
 
     __slots__ = ("attempts", "consumed", "consumed_cleared", "dead", "holder", "leased", "memory", "reasons", "state")
 
     columns: ClassVar[Mapping[str, object]] = {"state": FREE, "attempts": 0, "holder": 0}
 
     def __init__(self, rows: int) -> None:
-        self.state: Bits = filled(rows, FREE, np.uint8)
-        self.attempts: Ints | None = None
-        self.holder: Ints | None = None
-        self.reasons: dict[int, str] = {}
-        self.memory: Memory | None = None
-        self.consumed = self.consumed_cleared = 0
-        self.leased = self.dead = 0
+        self.state: Bits = filled(rows, FREE, np.uint8)  # of each row: a state of `transitions.TASK`
+        self.attempts: Ints | None = None  # hand-outs of each row under a lease; None before the first lease
+        self.holder: Ints | None = None  # the number of the lease that has each row, 0 for none
+        self.reasons: dict[int, str] = {}  # why rows are dead, by global index
+        self.memory: Memory | None = None  # what samplers remember; None until one does
+        self.consumed = 0  # rows consumed since the last reset, cleared ones included
+        self.consumed_cleared = 0  # of those, the ones that are cleared or clearing
+        self.leased = 0  # live rows that are LEASED or HELD
+        self.dead = 0  # live rows that are DEAD
 
     @property
     def consumed_live(self) -> int:

@@ -4,8 +4,6 @@ BatchmetaError
 ├── Problem           the service refused the call; one subclass per code of the contract (wire/problems.py)
 ├── ConnectionLost    no answer came, or a gateway's: whether the call took effect is unknown
 └── UnreadableReply   an answer came that the contract does not know
-
-The tree is one file, hence its length.
 """
 
 from collections.abc import Mapping

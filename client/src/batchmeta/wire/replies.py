@@ -1,6 +1,6 @@
 """What the service answers: one Struct per reply. Columns stay JSON bytes (`msgspec.Raw`) on both sides of the wire.
 
-One file, hence its length: the replies are read side by side. Clients ignore members they do not know, so these do not
+Clients ignore members they do not know, so these do not
 forbid unknown ones. `UNSET` is a member that is not there.
 """
 

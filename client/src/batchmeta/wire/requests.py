@@ -1,5 +1,4 @@
 """What a caller may send: one Struct per operation, named after its verb. Unknown members are refused by the decoder.
-They are read side by side, hence the length.
 
 `None` for an optional member means absent. A *selector* is at most one of `global_indexes`, `keys`, `group_ids` and
 `key_prefix`.
