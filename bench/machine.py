@@ -18,8 +18,6 @@ PACKAGES = (
     "uvloop",
     "httptools",
     "httpx",
-    "httpx-aiohttp",
-    "aiohttp",
 )
 
 

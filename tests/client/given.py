@@ -138,8 +138,9 @@ TEXT = Kind(
     ],
 )
 NAME = Kind(TEXT.taken[:3], [*TEXT.refused, ("", ValueError, ""), ("..", ValueError, "")])
-HEADER = Kind(TEXT.taken[:3], [*TEXT.refused])
-KEY = Kind(TEXT.taken[:3], [*TEXT.refused, ("", ValueError, ": "), ("a" * 201, ValueError, ": ")])
+NO_HEADER = [("a\r\nX-Other: b", ValueError, ": "), ("\x00", ValueError, ": "), ("é", ValueError, ": ")]
+HEADER = Kind(TEXT.taken[:3], [*TEXT.refused, *NO_HEADER])
+KEY = Kind(TEXT.taken[:3], [*TEXT.refused, *NO_HEADER, ("", ValueError, ": "), ("a" * 201, ValueError, ": ")])
 WHOLE = Kind(
     [(3, 3), (Int(3), 3), (Number.THREE, 3), (-1, -1), (2**64 - 1, 2**64 - 1)],
     [

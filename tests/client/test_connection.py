@@ -5,27 +5,31 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-import httpx
 import pytest
 
 from batchmeta import AsyncClient, Client, ConnectionLost, Retries, UnreadableReply
-from batchmeta.fast import FastTransport, aiohttp_transport
-from batchmeta.transports import IDLE_S, fastest_transport
+from batchmeta.exchange import HttpxTransport
+from batchmeta.fast import FastTransport
+from batchmeta.transports import fastest_transport
 from tests.client.service import loopback
-from tests.conftest import NO_TLS
 
 NEVER_AGAIN = Retries(most=0)
-Transport = Callable[[], httpx.AsyncBaseTransport]
-TRANSPORTS: list[Transport] = [
-    lambda: aiohttp_transport(IDLE_S, NO_TLS),
-    lambda: httpx.AsyncHTTPTransport(trust_env=False),
-]
-TRANSPORT = pytest.mark.parametrize("transport", TRANSPORTS, ids=["aiohttp", "httpx"])
+
+
+@pytest.fixture(params=["fast", "httpx"])
+def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """With the extra `fast`, and without."""
+    if request.param == "httpx":
+        monkeypatch.setattr("batchmeta.transports.find_spec", lambda name: None)
+    return str(request.param)
+
+
+TRANSPORT = pytest.mark.usefixtures("transport")
 
 
 @asynccontextmanager
@@ -54,10 +58,10 @@ async def _answering(answer: bytes | None, after: bytes = b"\r\n\r\n") -> AsyncI
 
 @TRANSPORT
 @pytest.mark.asyncio
-async def test_one_connection_is_kept_and_names_arrive_as_they_are(transport: Transport) -> None:
+async def test_one_connection_is_kept_and_names_arrive_as_they_are() -> None:
     names = ["train@step_12", "a b", "ü%2F&?#+;=", "a/b"]
     with loopback() as server:
-        async with AsyncClient(server.url, transport=transport()) as client:
+        async with AsyncClient(server.url) as client:
             paths = [(await client.partition(name)).partition_id for name in names]
     assert [unquote(path.removeprefix("/v1/partitions/")) for path in paths] == names
     assert all(path.count("/") == 3 and "?" not in path for path in paths)
@@ -67,9 +71,9 @@ async def test_one_connection_is_kept_and_names_arrive_as_they_are(transport: Tr
 
 @TRANSPORT
 @pytest.mark.asyncio
-async def test_a_prefix_arrives_as_it_is(transport: Transport) -> None:
+async def test_a_prefix_arrives_as_it_is() -> None:
     with loopback() as server:
-        async with AsyncClient(server.url, transport=transport()) as client:
+        async with AsyncClient(server.url) as client:
             with pytest.raises(UnreadableReply):
                 await client.partitions("a+b c&d=é%20/")
     assert parse_qs(server.paths[0].partition("?")[2]) == {"prefix": ["a+b c&d=é%20/"]}
@@ -77,9 +81,9 @@ async def test_a_prefix_arrives_as_it_is(transport: Transport) -> None:
 
 @TRANSPORT
 @pytest.mark.asyncio
-async def test_many_calls_at_once_need_no_turns(transport: Transport) -> None:
+async def test_many_calls_at_once_need_no_turns() -> None:
     with loopback() as server:
-        async with AsyncClient(server.url, transport=transport()) as client:
+        async with AsyncClient(server.url) as client:
             found = await asyncio.gather(*(client.partition(f"p{i}") for i in range(50)))
     assert [each.partition_id for each in found] == [f"/v1/partitions/p{i}" for i in range(50)]
 
@@ -91,17 +95,17 @@ async def test_many_calls_at_once_need_no_turns(transport: Transport) -> None:
     [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{", b"this is no HTTP\r\n\r\n"],
     ids=["closed", "cut", "garbage"],
 )
-async def test_an_answer_that_breaks_off_is_a_lost_connection(transport: Transport, answer: bytes) -> None:
-    async with _answering(answer) as url, AsyncClient(url, retries=NEVER_AGAIN, transport=transport()) as client:
+async def test_an_answer_that_breaks_off_is_a_lost_connection(answer: bytes) -> None:
+    async with _answering(answer) as url, AsyncClient(url, retries=NEVER_AGAIN) as client:
         with pytest.raises(ConnectionLost, match=r"POST /v1/partitions/p/tasks/t/claims: "):
             await client.claim("p", "t", ["x"], 1)
 
 
 @TRANSPORT
 @pytest.mark.asyncio
-async def test_silence_is_a_lost_connection_after_the_timeout(transport: Transport) -> None:
+async def test_silence_is_a_lost_connection_after_the_timeout() -> None:
     async with _answering(None) as url:
-        client = AsyncClient(url, timeout=0.05, retries=NEVER_AGAIN, transport=transport())
+        client = AsyncClient(url, timeout=0.05, retries=NEVER_AGAIN)
         with pytest.raises(ConnectionLost, match="Timeout"):
             await client.partition("p")
         await client.aclose()
@@ -118,9 +122,9 @@ def nowhere() -> Iterator[str]:
 @TRANSPORT
 @pytest.mark.asyncio
 async def test_nobody_there_is_one_short_error_that_says_where_and_what_to_start(
-    transport: Transport, nowhere: str
+    nowhere: str,
 ) -> None:
-    async with AsyncClient(nowhere, retries=NEVER_AGAIN, transport=transport()) as client:
+    async with AsyncClient(nowhere, retries=NEVER_AGAIN) as client:
         with pytest.raises(ConnectionLost) as raised:
             await client.insert("p", count=1)
     error = raised.value
@@ -133,8 +137,8 @@ async def test_nobody_there_is_one_short_error_that_says_where_and_what_to_start
 
 
 @TRANSPORT
-def test_the_blocking_client_says_it_in_fewer_lines(transport: Transport, nowhere: str) -> None:
-    client = Client(nowhere, retries=NEVER_AGAIN, transport=transport())
+def test_the_blocking_client_says_it_in_fewer_lines(nowhere: str) -> None:
+    client = Client(nowhere, retries=NEVER_AGAIN)
     with pytest.raises(ConnectionLost, match="nothing answers at") as raised:
         client.insert("p", count=1)
     client.close()
@@ -143,12 +147,12 @@ def test_the_blocking_client_says_it_in_fewer_lines(transport: Transport, nowher
 
 @TRANSPORT
 @pytest.mark.asyncio
-async def test_a_name_that_nobody_knows_is_named(transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_that_nobody_knows_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*asked: object, **more: object) -> list[Any]:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    async with AsyncClient("http://batchmeta.invalid", retries=NEVER_AGAIN, transport=transport()) as client:
+    async with AsyncClient("http://batchmeta.invalid", retries=NEVER_AGAIN) as client:
         with pytest.raises(ConnectionLost, match=r"at http://batchmeta.invalid \(Name or service not known\): start"):
             await client.partition("p")
 
@@ -175,15 +179,13 @@ async def test_a_call_after_closing_is_refused() -> None:
 
 @pytest.mark.asyncio
 async def test_the_fast_transport_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    fast = fastest_transport()
-    assert isinstance(fast, FastTransport)
+    assert isinstance(fastest_transport("http://h", 1.0), FastTransport)
     monkeypatch.setattr("batchmeta.transports.find_spec", lambda name: None)
-    assert isinstance(fastest_transport(), httpx.AsyncHTTPTransport)
+    assert isinstance(fastest_transport("http://h", 1.0), HttpxTransport)
 
 
 def test_importing_it_imports_nothing_heavy() -> None:
-    text = (
-        "import batchmeta, sys; print(sorted({'torch', 'numpy', 'pydantic', 'aiohttp', 'fastapi'} & set(sys.modules)))"
-    )
+    heavy = {"torch", "numpy", "pydantic", "httptools", "aiohttp", "fastapi"}
+    text = f"import batchmeta, sys; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

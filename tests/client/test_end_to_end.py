@@ -34,7 +34,6 @@ from batchmeta import (
     SampleCleared,
     SampleClearing,
 )
-from batchmeta.transports import fastest_transport
 from batchmeta.wire import requests
 
 OBJECT = {"kind": "object"}
@@ -297,7 +296,7 @@ class Losing(httpx.AsyncBaseTransport):
 
     def __init__(self, lost: int) -> None:
         self.lost, self.sent = lost, 0
-        self._way = fastest_transport()
+        self._way = httpx.AsyncHTTPTransport(trust_env=False)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         self.sent += 1

@@ -21,7 +21,7 @@ Run = Callable[..., None]
 RUNNERS = pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
 
 
-@pytest.fixture(params=["aiohttp", "httpx"], autouse=True)
+@pytest.fixture(params=["fast", "httpx"], autouse=True)
 def _transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "httpx":
         monkeypatch.setattr("batchmeta.transports.find_spec", lambda name: None)

@@ -51,7 +51,7 @@ class Account:
             assert direct.server().revision - self._before == changes
 
 
-@pytest.fixture(params=["aiohttp", "httpx"], ids=lambda name: f"{name}-seed={SEED}", autouse=True)
+@pytest.fixture(params=["fast", "httpx"], ids=lambda name: f"{name}-seed={SEED}", autouse=True)
 def _transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "httpx":
         monkeypatch.setattr("batchmeta.transports.find_spec", lambda name: None)

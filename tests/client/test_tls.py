@@ -16,7 +16,7 @@ from batchmeta.transports import Transports
 from tests.client.service import loopback
 
 VARIABLES = ["SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE"]
-FAST = pytest.mark.parametrize("fast", [True, False], ids=["aiohttp", "httpx"])
+FAST = pytest.mark.parametrize("fast", [True, False], ids=["fast", "httpx"])
 
 
 def _choose(fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +69,7 @@ def test_the_context_for_https_is_made_once_and_beside_the_loop(fast: bool, monk
 
     _choose(fast, monkeypatch)
     monkeypatch.setattr(httpx, "create_ssl_context", lambda verify=True, **more: made() if verify is True else verify)
-    transports = Transports("https", None)
+    transports = Transports("https://host", 1.0, None)
     assert [asyncio.run(opened(transports)) for _ in range(2)] == [1, 1]
     assert len(threads) == 1
     assert threading.get_ident() not in threads

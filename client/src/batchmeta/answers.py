@@ -8,12 +8,13 @@ import msgspec
 
 from .calls import Call
 from .errors import BY_CODE, ConnectionLost, Problem
+from .exchange import Answer
 from .wire import replies
 
 _problem = msgspec.json.Decoder(replies.Problem)
 
 
-def failure(call: Call, answer: httpx.Response) -> Problem | ConnectionLost:
+def failure(call: Call, answer: Answer) -> Problem | ConnectionLost:
     """The service's own problem, or what somebody on the way to it said.
 
     A code that we do not know gives the base class. With a gateway's 5xx, 408 or 429 the call is lost: nothing tells
@@ -56,20 +57,20 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _problem_in(answer: httpx.Response) -> replies.Problem | None:
+def _problem_in(answer: Answer) -> replies.Problem | None:
     try:
         return _problem.decode(answer.content)
     except msgspec.DecodeError:
         return None
 
 
-def _said_by(call: Call, answer: httpx.Response) -> str:
+def _said_by(call: Call, answer: Answer) -> str:
     who = answer.headers.get("Server") or answer.headers.get("Via") or "somebody"
     said = f"{answer.status_code} {answer.reason_phrase}".rstrip()
     return f"{call.method} {call.path}: {said} from {who} on the way to the service: {answer.text[:200]!r}"
 
 
-def _no_problem(answer: httpx.Response) -> replies.Problem:
+def _no_problem(answer: Answer) -> replies.Problem:
     return replies.Problem(
         type="about:blank",
         title=answer.reason_phrase,

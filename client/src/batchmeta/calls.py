@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, cast, overload
 from urllib.parse import quote, urlencode
@@ -63,15 +64,34 @@ def change(
 
     ValueError for a key that is not 1 to 200 printable ASCII characters.
     """
-    key = uuid4().hex if idempotency_key is None else text(idempotency_key, "idempotency_key")
-    if not (1 <= len(key) <= 200 and key.isascii() and key.isprintable() and key == key.strip()):
-        raise ValueError(f"idempotency_key: {key!r} is not 1 to 200 printable ASCII characters, blanks only within")
+    if idempotency_key is None:
+        key = uuid4().hex
+    else:
+        key = header(idempotency_key, "idempotency_key")
+        if not (1 <= len(key) <= 200 and key == key.strip()):
+            raise ValueError(f"idempotency_key: {key!r} is not 1 to 200 characters, blanks only within")
     return Call(method, path, body=body, headers={**(headers or {}), "Idempotency-Key": key}, wait_s=wait_s)
+
+
+def header(given: object, where: str) -> str:
+    """What may stand in a header. ValueError for anything but printable ASCII characters."""
+    value = text(given, where)
+    if not (value.isascii() and value.isprintable()):
+        raise ValueError(f"{where}: {value!r} is not all printable ASCII characters")
+    return value
 
 
 def route(*parts: str) -> str:
     """The path `/v1/part/part/…`. ValueError for a name that would lead to another route."""
+    # A worker names the same few again and again; what is no text is not asked for in the cache, but refused.
+    return _usual(*parts) if set(map(type, parts)) == {str} else _route(*parts)
+
+
+def _route(*parts: str) -> str:
     return "/v1/" + "/".join(_part(part, _ARGUMENTS.get(before, "name")) for before, part in pairwise(("v1", *parts)))
+
+
+_usual = lru_cache(512)(_route)
 
 
 def _part(given: str, where: str) -> str:

@@ -9,11 +9,11 @@ import httpx
 from .answers import failure, lost
 from .calls import Call
 from .errors import ConnectionLost, Problem
+from .exchange import Answer
 from .retries import FEW, Retries
 from .transports import Transports
 
 _log = logging.getLogger("batchmeta")
-_HEADERS = {"Accept": "application/json, application/problem+json", "User-Agent": "batchmeta"}
 
 
 @dataclass(slots=True)
@@ -36,9 +36,9 @@ class Connection:
         if url.scheme not in ("http", "https") or not url.host:
             raise ValueError(f"base_url must be like http://127.0.0.1:8700, not {self.base_url!r}")
         self.base_url = self.base_url.rstrip("/")
-        self._transports = Transports(url.scheme, self.transport)
+        self._transports = Transports(self.base_url, self.timeout_s, self.transport)
 
-    async def send(self, call: Call, retries: Retries | None = None) -> httpx.Response:
+    async def send(self, call: Call, retries: Retries | None = None) -> Answer:
         """A 2xx answer, its body read. Problem or ConnectionLost otherwise, after the retries that the call allows.
 
         `retries`: other ones than the connection's own. What the call waits on purpose does not count as theirs.
@@ -63,11 +63,11 @@ class Connection:
         """Close what this process opened. A call after it is a RuntimeError."""
         await self._transports.close()
 
-    async def _send_once(self, call: Call) -> httpx.Response:
+    async def _send_once(self, call: Call) -> Answer:
         transport, began = await self._transports.here(), self.retries.clock()
         failed: ConnectionLost | Problem
         try:
-            answer = await _exchanged(transport, self._request(call))
+            answer = await transport.exchange(call, self._epoch if call.is_pinned else None)
         except httpx.RequestError as error:
             failed = lost(call, self.base_url, error)
         else:
@@ -79,21 +79,9 @@ class Connection:
             failed.after_s = self.retries.clock() - began
         raise failed  # out here: the transport's error is not its context
 
-    def _note_epoch(self, call: Call, answer: httpx.Response) -> None:
+    def _note_epoch(self, call: Call, answer: Answer) -> None:
         if self.pin_epoch and self._epoch is None and call.is_pinned:
             self._epoch = answer.headers.get("X-Epoch")
-
-    def _request(self, call: Call) -> httpx.Request:
-        headers = {**_HEADERS, **call.headers}
-        if call.body is not None:
-            headers["Content-Type"] = "application/json"
-        if self._epoch is not None and call.is_pinned:
-            headers["X-Epoch"] = self._epoch
-        url = self.base_url + call.path + (f"?{call.query}" if call.query else "")
-        timeout = httpx.Timeout(self.timeout_s, read=self.timeout_s + call.wait_s)
-        return httpx.Request(
-            call.method, url, headers=headers, content=call.body, extensions={"timeout": timeout.as_dict()}
-        )
 
 
 def _pause(retries: Retries, call: Call, error: ConnectionLost | Problem, sent: int, elapsed_s: float) -> float | None:
@@ -104,12 +92,3 @@ def _pause(retries: Retries, call: Call, error: ConnectionLost | Problem, sent: 
     if pause is not None and sent == FEW:
         _log.warning("%s; it is sent again for up to %g s", error, retries.within_s + call.wait_s)
     return pause
-
-
-async def _exchanged(transport: httpx.AsyncBaseTransport, request: httpx.Request) -> httpx.Response:
-    answer = await transport.handle_async_request(request)
-    try:
-        await answer.aread()
-    finally:
-        await answer.aclose()
-    return answer

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-import httpx
-
 from .calls import Call
 from .connection import Connection
 from .errors import ConnectionLost, Problem
+from .exchange import Answer
 
 # No gateway cuts a wait sooner: what is lost after less was lost for another reason.
 CUT_AFTER_S = 5.0
@@ -19,7 +18,7 @@ class Hasty:
 
     connection: Connection
 
-    async def send(self, call: Call) -> httpx.Response:
+    async def send(self, call: Call) -> Answer:
         """As Connection.send."""
         return await self.connection.send(call, self.connection.retries.hasty())
 
@@ -34,7 +33,7 @@ class Patient:
 
     connection: Connection
 
-    async def send(self, call: Call) -> httpx.Response:
+    async def send(self, call: Call) -> Answer:
         """As Connection.send. A `most` of the retries bounds the sendings here too."""
         while True:
             try:

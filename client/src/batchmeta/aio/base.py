@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
-import httpx
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from ..batch import BatchMeta
 from ..calls import Call
 from ..errors import UnreadableReply
+from ..exchange import Answer
 from ..wire import replies
 
 T = TypeVar("T")
@@ -20,7 +20,7 @@ _ints = msgspec.json.Decoder(list[int])
 class Way(Protocol):
     """How calls get to the service."""
 
-    async def send(self, call: Call) -> httpx.Response:
+    async def send(self, call: Call) -> Answer:
         """A 2xx answer, its body read. Raises Problem, ConnectionLost."""
 
     def new_epoch(self) -> None:
@@ -46,7 +46,7 @@ def readable(what: str) -> Iterator[None]:
         raise UnreadableReply(f"the answer is no {what}: {error}") from error
 
 
-def decoded(answer: httpx.Response, kind: type[T]) -> T:
+def decoded(answer: Answer, kind: type[T]) -> T:
     """The body as `kind`."""
     with readable(kind.__name__):
         return msgspec.json.decode(answer.content, type=kind)

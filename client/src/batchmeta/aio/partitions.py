@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..calls import Call, change, encode, patience, query, route
+from ..calls import Call, change, encode, header, patience, query, route
 from ..errors import NotReady
 from ..schema import wire_schemas
 from ..taking import maybe, real, text, whole
@@ -104,7 +104,7 @@ class PartitionCalls(Base):
 
         `if_match`: only if its ETag still is this one, else PreconditionFailed.
         """
-        headers = {} if if_match is None else {"If-Match": text(if_match, "if_match")}
+        headers = {} if if_match is None else {"If-Match": header(if_match, "if_match")}
         call = change("DELETE", route("partitions", partition_id), idempotency_key, headers=headers)
         return await self._answer(call, replies.DeletedPartition)
 
