@@ -9,9 +9,10 @@ from urllib.parse import quote, urlencode
 from uuid import uuid4
 
 import msgspec
+from msgspec import Raw
 
-from .columns import Array, Column
-from .plain import exact, raw, to_json
+from .columns import Array, Column, Const
+from .plain import exact, quick, raw, to_json
 from .taking import groups, items, maybe, refuse, text, texts, wholes
 from .wire import requests
 
@@ -162,8 +163,11 @@ def cell_columns(given: Mapping[str, Sequence[Any]] | None, where: str) -> Any:
         return None
     if not isinstance(given, Mapping):
         refuse("a mapping from field names to columns", given, where)
-    if set(map(type, given.values())) == {list}:
-        return raw(given, where)
+    # Many short columns are checked sooner all together; the place of what is wrong is found one by one.
+    plain = {name: {"const": part.value} if type(part) is Const else part for name, part in given.items()}
+    body = quick(plain) if set(map(type, plain.values())) <= {list, dict} else None
+    if body is not None:
+        return Raw(body)
     return {text(name, where): cells(column, f"{where}.{name}") for name, column in given.items()}
 
 

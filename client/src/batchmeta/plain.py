@@ -55,15 +55,21 @@ def encoded(value: object, where: str = "") -> bytes:
     arrays of numpy and torch are what they hold. All else (bytes, sets, dates, Decimals, dataclasses, Structs, Enums
     that are neither text nor number, nesting deeper than 64) is refused and not guessed at.
     """
-    try:
-        body = _encoder.encode(value)
-        if _reads_back(value, body) if len(body) < _SHORT else is_plain(value):
-            return body
-    except (TypeError, ValueError, RecursionError):
-        pass  # said again by the walk, with its place
+    body = quick(value)
+    if body is not None:
+        return body
     with suppress(UnicodeEncodeError):
         return _encoder.encode(exact(value, where, skim=True))
     return _encoder.encode(exact(value, where))
+
+
+def quick(value: object) -> bytes | None:
+    """The same, all in C; None for what has to be walked, because it is not plain JSON or is none at all."""
+    try:
+        body = _encoder.encode(value)
+        return body if (_reads_back(value, body) if len(body) < _SHORT else is_plain(value)) else None
+    except (TypeError, ValueError, RecursionError):
+        return None  # said by the walk, with its place
 
 
 def _reads_back(value: object, body: bytes) -> bool:

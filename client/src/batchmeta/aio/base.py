@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from functools import cache
+from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -43,13 +44,25 @@ def readable(what: str) -> Iterator[None]:
     try:
         yield
     except msgspec.DecodeError as error:
-        raise UnreadableReply(f"the answer is no {what}: {error}") from error
+        raise unreadable(what, error) from error
+
+
+def unreadable(what: str, error: Exception) -> UnreadableReply:
+    """The error that says that an answer is no such thing."""
+    return UnreadableReply(f"the answer is no {what}: {error}")
 
 
 def decoded(answer: Answer, kind: type[T]) -> T:
     """The body as `kind`."""
-    with readable(kind.__name__):
-        return msgspec.json.decode(answer.content, type=kind)
+    try:
+        return cast("T", _decoder(cast("Any", kind)).decode(answer.content))
+    except msgspec.DecodeError as error:
+        raise unreadable(kind.__name__, error) from error
+
+
+@cache
+def _decoder(kind: type[Any]) -> "msgspec.json.Decoder[Any]":
+    return msgspec.json.Decoder(kind)
 
 
 def decoded_raw(raw: Raw, decoder: "msgspec.json.Decoder[T]") -> T:
