@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from .columns import Array, Column, Const, Places, joined
+from .by_field import Columns
+from .columns import Array, Column, Const, joined
+from .later import Places
 from .schema import FieldSchema, joined_schema
 
 if TYPE_CHECKING:
@@ -88,12 +90,12 @@ def join(batches: "Sequence[BatchMeta]") -> "BatchMeta":
     )
 
 
-def _taken(columns: "Mapping[str, _Rowwise[T]] | None", rows: Places) -> "dict[str, T] | None":
-    return None if columns is None else {name: column.at(rows) for name, column in columns.items()}
+def _taken(columns: "Mapping[str, _Rowwise[T]] | None", rows: Places) -> "Columns[T] | None":
+    return None if columns is None else Columns(columns, lambda column: column.at(rows))
 
 
-def _kept(columns: Mapping[str, T] | None, names: Sequence[str]) -> dict[str, T] | None:
-    return None if columns is None else {name: columns[name] for name in names if name in columns}
+def _kept(columns: Mapping[str, T] | None, names: Sequence[str]) -> Mapping[str, T] | None:
+    return None if columns is None else Columns({name: name for name in names if name in columns}, columns.__getitem__)
 
 
 def _status(batch: "BatchMeta", known: Sequence[str]) -> Column[int]:
@@ -127,18 +129,18 @@ def _joined_keys(batches: "Sequence[BatchMeta]") -> Column[str | None] | None:
     return joined([Const(None, batch.size) if batch.keys is None else batch.keys for batch in batches])
 
 
-def _by_field(member: str, parts: Sequence[Mapping[str, T] | None]) -> dict[str, list[T]] | None:
+def _by_field(member: str, parts: Sequence[Mapping[str, T] | None]) -> Columns[list[T]] | None:
     there = _all_or_none(member, parts)
     if there is None:
         return None
     if any(part.keys() != there[0].keys() for part in there):
         raise ValueError(f"{member} is there for different fields")
-    return {name: [part[name] for part in there] for name in there[0]}
+    return Columns({name: name for name in there[0]}, lambda name: [part[name] for part in there])
 
 
-def _joined_each(member: str, parts: Sequence[Mapping[str, Column[T]] | None]) -> dict[str, Column[T]] | None:
+def _joined_each(member: str, parts: Sequence[Mapping[str, Column[T]] | None]) -> Mapping[str, Column[T]] | None:
     fields = _by_field(member, parts)
-    return None if fields is None else {name: joined(columns) for name, columns in fields.items()}
+    return None if fields is None else Columns(fields, joined)
 
 
 def _joined_schemas(

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from . import algebra, taking
+from .by_field import Received
 from .columns import GROUPS, INTS, KEYS, METAS, VALUES, Cells, Column
 from .plain import encoded, to_json
 from .schema import FieldSchema
@@ -29,6 +30,7 @@ class BatchMeta:
 
     `production_status[i]` is 1 when every one of `fields` is produced for row i; a row that the partition does not
     hold has 0 there and None as key and metas. A member that was not asked for (`include`) is None.
+    Schemas, columns and cells of a batch from the service are made of its JSON when somebody looks at them.
     `missing_keys` and `created` belong to the call that made the batch: batches derived from it have none.
     """
 
@@ -184,8 +186,8 @@ def _column(cells: Cells[T], raw: Raw | UnsetType, size: int) -> Column[T] | Non
     return None if raw is UNSET else cells.column(raw, size)
 
 
-def _each(read: Callable[[T], U], parts: dict[str, T] | UnsetType) -> dict[str, U] | None:
-    return None if parts is UNSET else {name: read(part) for name, part in parts.items()}
+def _each(read: Callable[[T], U], parts: dict[str, T] | UnsetType) -> Received[U] | None:
+    return None if parts is UNSET else Received(parts, read)
 
 
 def _raw(column: Column[Any] | None, where: str) -> Raw | UnsetType:
@@ -193,8 +195,12 @@ def _raw(column: Column[Any] | None, where: str) -> Raw | UnsetType:
 
 
 def _raws(columns: Mapping[str, Column[Any]] | None, where: str) -> dict[str, Raw] | UnsetType:
+    if isinstance(columns, Received):
+        return columns.to_wire()
     return UNSET if columns is None else {name: part.to_raw(f"{where}.{name}") for name, part in columns.items()}
 
 
 def _unset(write: Callable[[T], U], parts: Mapping[str, T] | None) -> dict[str, U] | UnsetType:
+    if isinstance(parts, Received):
+        return parts.to_wire()
     return UNSET if parts is None else {name: write(part) for name, part in parts.items()}

@@ -1,25 +1,26 @@
 """Columns: one value per row, either an `Array` of them or a `Const` that all rows share (contract#columns).
 
-An `Array` from the wire stays JSON bytes until its first use and is then decoded whole, never cell by cell.
+An `Array` from the wire stays JSON bytes until its first use and is then decoded whole, never cell by cell. One that is
+cut out of others, or joined of them, is cut or joined at its first use too, and holds them until then.
 """
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from operator import itemgetter
 from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 from msgspec import Raw, Struct
 
+from .later import Cut, Encoded, Joined, Later, Places
 from .plain import HasJson, encoded
 from .taking import items, positions, whole
 
 T = TypeVar("T")
+U = TypeVar("U")
 T_co = TypeVar("T_co", covariant=True)
 Rows = slice | Iterable[int]  # or a mask, one bool per row
-Places = slice | list[int]
+_LONGEST = 2**32
 
 
 class Column(Sequence[T_co], HasJson):
@@ -36,7 +37,7 @@ class Column(Sequence[T_co], HasJson):
 
     @abstractmethod
     def at(self, rows: Places) -> "Column[T_co]":
-        """As `take`, for positions that are Python's own numbers."""
+        """As `take`, for positions that are Python's own numbers, and there: they may be looked at later."""
 
     @abstractmethod
     def to_raw(self, where: str = "column") -> Raw:
@@ -72,7 +73,7 @@ class Const(Column[T_co]):
 
     def __init__(self, value: T_co, size: int = 0) -> None:
         self._value = value
-        self._size = whole(size, "size")
+        self._size = size if type(size) is int and 0 <= size < _LONGEST else whole(size, "size")
 
     @property
     def value(self) -> T_co:
@@ -106,66 +107,55 @@ class Const(Column[T_co]):
         return self._value
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded(Generic[T_co]):
-    """The cells of an array column as the JSON they came in."""
-
-    raw: Raw
-    size: int
-    decoder: "msgspec.json.Decoder[list[T_co]]"
-
-    def decode(self) -> list[T_co]:
-        """One value per row; ValueError if the JSON is not that."""
-        values = self.decoder.decode(self.raw)
-        if len(values) != self.size:
-            raise ValueError(f"a column of {self.size} rows came with {len(values)} values")
-        return values
-
-
 class Array(Column[T_co]):
     """A value of its own for every row."""
 
-    __slots__ = ("_cells", "_encoded")
+    __slots__ = ("_cells", "_later")
 
-    def __init__(self, values: Iterable[T_co] | Encoded[T_co]) -> None:
-        self._encoded = values if isinstance(values, Encoded) else None
-        self._cells = None if isinstance(values, Encoded) else items(values, "values", "one value per row")
+    def __init__(self, values: Iterable[T_co] | Later[T_co]) -> None:
+        self._later = values if isinstance(values, Later) else None
+        self._cells = None if isinstance(values, Later) else items(values, "values", "one value per row")
 
     def __len__(self) -> int:
-        return len(self._values()) if self._encoded is None else self._encoded.size
+        cells, later = self._cells, self._later
+        return len(self.values()) if cells is not None or later is None else later.size
 
     def __iter__(self) -> Iterator[T_co]:
-        return iter(self._values())
+        return iter(self.values())
 
     def __repr__(self) -> str:
-        return f"Array({self._values()!r})"
+        return f"Array({self.values()!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Array, (self._values(),))
+        return (Array, (self.values(),))
 
     def to_list(self) -> list[T_co]:
-        return self._values().copy()
+        return self.values().copy()
+
+    def take(self, rows: Rows) -> "Column[T_co]":
+        taken = super().take(rows)
+        len(taken) and taken[0]  # a position that is not there is told now
+        return taken
 
     def at(self, rows: Places) -> "Array[T_co]":
-        values = self._values()
-        if isinstance(rows, slice):
-            return Array(values[rows])
-        if len(rows) < 2:  # of fewer than two, itemgetter makes no tuple
-            return Array([values[row] for row in rows])
-        return Array(itemgetter(*rows)(values))
+        return Array(Cut(self, rows))
 
     def to_raw(self, where: str = "column") -> Raw:
-        return Raw(encoded(self._cells, where)) if self._encoded is None else self._encoded.raw
+        later = self._later
+        return later.raw if isinstance(later, Encoded) else Raw(encoded(self.values(), where))
+
+    def values(self) -> list[T_co]:
+        """One value per row, in the list that the column keeps: not to be changed."""
+        # Two threads may both make it: the results are equal, so no lock is needed.
+        if self._cells is None:
+            assert self._later is not None  # noqa: S101 - an Array has one or the other, from its constructor on
+            self._cells = self._later.values()
+            if not isinstance(self._later, Encoded):
+                self._later = None  # what it was cut out of need not be held any more
+        return self._cells
 
     def _cell(self, index: int) -> T_co:
-        return self._values()[index]
-
-    def _values(self) -> list[T_co]:
-        # Two threads may both decode: the results are equal, so no lock is needed.
-        if self._cells is None:
-            assert self._encoded is not None  # noqa: S101 - an Array has one or the other, from its constructor on
-            self._cells = self._encoded.decode()
-        return self._cells
+        return self.values()[index]
 
 
 class Constant(Struct, Generic[T]):
@@ -220,4 +210,4 @@ def joined(columns: Sequence[Column[T]]) -> Column[T]:
     # Compared as JSON: to Python 1 == 1.0 == True, to a reader of the column they differ.
     if all(isinstance(part, Const) for part in parts) and len({bytes(part.to_raw()) for part in parts}) == 1:
         return Const(parts[0][0], sum(map(len, parts)))
-    return Array(chain.from_iterable(parts))
+    return Array(Joined(parts))

@@ -7,7 +7,8 @@ from typing import Any, Literal, cast
 
 from msgspec import UNSET, Struct
 
-from .columns import LENGTHS, SHAPES, Array, Column, Const, Places, Rows, joined
+from .columns import LENGTHS, SHAPES, Array, Column, Const, Rows, joined
+from .later import Places
 from .plain import raw
 from .taking import maybe, refuse, text, wholes
 from .wire import replies
@@ -103,7 +104,10 @@ def dtype_name(given: object, where: str) -> str:
 
 
 def _is_usual(part: object) -> bool:
-    return type(part) is dict and type(dtype := part.get("dtype")) is str and dtype in DTYPES
+    if type(part) is not dict:
+        return False
+    dtype = part.get("dtype")
+    return dtype is None or (type(dtype) is str and dtype in DTYPES)
 
 
 def _members(part: Any, where: str, name: str) -> Any:
