@@ -135,9 +135,10 @@ def fastest_transport(base_url: str, timeout_s: float, tls: ssl.SSLContext | Non
     `tls`, for http://, no certificate and no variable of the environment is read.
     """
     if find_spec("httptools") is not None:
-        from .fast import FastTransport
+        with suppress(ImportError):  # there, but of another Python
+            from .fast import FastTransport
 
-        return FastTransport(httpx.URL(base_url), timeout_s, IDLE_S, tls)
+            return FastTransport(httpx.URL(base_url), timeout_s, IDLE_S, tls)
     verify = tls or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_S)
     plain = httpx.AsyncHTTPTransport(verify=verify, limits=limits, trust_env=False)
