@@ -1,7 +1,6 @@
 """What the service answers: one Struct per reply. Columns stay JSON bytes (`msgspec.Raw`) on both sides of the wire.
 
-Clients ignore members they do not know, so these do not
-forbid unknown ones. `UNSET` is a member that is not there.
+Clients ignore members they do not know, so these do not forbid unknown ones. `UNSET` is a member that is not there.
 """
 
 from typing import Annotated, Literal
