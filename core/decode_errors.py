@@ -1,4 +1,4 @@
-"""What msgspec says of a value that does not fit, taken apart: the place, and the words as a caller reads them.
+"""Parses msgspec's error text into a place and a message for callers.
 
 No other file looks into msgspec's text, `WORDS - at `PLACE``; one is written here again where a place is put before it.
 """

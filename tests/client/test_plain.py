@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from batchmeta.plain import encoded, exact
+from batchmeta.json_values import encoded, exact
 from tests.client.given import NO_CELL, Float, Int, Text, Word
 
 SMALL = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])

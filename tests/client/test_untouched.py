@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from batchmeta import Array, BatchMeta, Const, FieldSchema
-from batchmeta.by_field import Columns
 from batchmeta.columns import Cells
+from batchmeta.lazy_fields import Columns
 from tests.client.service import batch
 
 # Of no such column the JSON is what it has to be: who decodes it, finds out.

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from .by_field import Columns
 from .columns import Array, Column, Const, joined
-from .later import Places
+from .lazy_columns import Places
+from .lazy_fields import Columns
 from .schema import FieldSchema, joined_schema
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What an answer that is no success means, and no answer at all: the exception for each."""
+"""Turns a failed call into its exception: an answer that is no success, or no answer at all."""
 
 import ssl
 from collections.abc import Iterator

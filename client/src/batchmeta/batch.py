@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from . import algebra, taking
-from .by_field import Received
+from . import algebra, arguments
+from .arguments import text, texts, whole
 from .columns import GROUPS, INTS, KEYS, METAS, VALUES, Cells, Column
-from .plain import encoded, to_json
+from .json_values import encoded, to_json
+from .lazy_fields import Received
 from .schema import FieldSchema
-from .taking import text, texts, whole
 from .wire import replies
 
 T = TypeVar("T")
@@ -83,14 +83,14 @@ class BatchMeta:
 
         Or those where a mask, one bool per row, is True; ValueError for a mask of another length.
         """
-        rows = taking.positions(positions, self.size)
+        rows = arguments.positions(positions, self.size)
         if rows and not 0 <= min(rows) <= max(rows) < self.size:
             raise IndexError(f"positions must be within 0 and {self.size - 1}")
         return algebra.take(self, rows)
 
     def reorder(self, positions: Iterable[int]) -> "BatchMeta":
         """All rows in another order: row i of the result is row `positions[i]`. ValueError unless each comes once."""
-        rows = taking.order(positions)
+        rows = arguments.order(positions)
         if sorted(rows) != list(range(self.size)):
             raise ValueError(f"positions must be an order of the {self.size} rows, each once")
         return algebra.take(self, rows)
@@ -111,10 +111,10 @@ class BatchMeta:
         `revision` is the lowest of theirs: the result tells of nothing later. ValueError if there is no batch, or if
         they differ in partition, fields, included members or a field's dtype. Absent `keys` are filled up with None.
         """
-        parts = taking.items(batches, "batches")
+        parts = arguments.items(batches, "batches")
         for place, part in enumerate(parts):
             if not isinstance(part, BatchMeta):
-                taking.refuse("a BatchMeta", part, f"batches[{place}]")
+                arguments.refuse("a BatchMeta", part, f"batches[{place}]")
         return algebra.join(parts)
 
     def to_dict(self) -> dict[str, Any]:

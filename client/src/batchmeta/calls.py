@@ -11,9 +11,9 @@ from uuid import uuid4
 import msgspec
 from msgspec import Raw
 
+from .arguments import groups, items, maybe, refuse, text, texts, wholes
 from .columns import Array, Column, Const
-from .plain import exact, quick, raw, to_json
-from .taking import groups, items, maybe, refuse, text, texts, wholes
+from .json_values import exact, quick, raw, to_json
 from .wire import requests
 
 LONGEST_WAIT_S = 60.0
@@ -121,7 +121,7 @@ def query(request: requests.Request) -> str:
 
 
 def encode(request: requests.Request) -> bytes:
-    """The body. Its members have been taken, one by one, by taking.py and plain.py."""
+    """The body. Its members have been taken, one by one, by arguments.py and json_values.py."""
     return _encoder.encode(request)
 
 

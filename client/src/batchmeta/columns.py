@@ -12,9 +12,9 @@ from typing import Any, Generic, TypeVar, overload
 import msgspec
 from msgspec import Raw, Struct
 
-from .later import Cut, Encoded, Joined, Later, Places
-from .plain import HasJson, encoded
-from .taking import items, positions, whole
+from .arguments import items, positions, whole
+from .json_values import HasJson, encoded
+from .lazy_columns import Cut, Encoded, Joined, Later, Places
 
 T = TypeVar("T")
 U = TypeVar("U")

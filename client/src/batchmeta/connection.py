@@ -1,4 +1,4 @@
-"""The only place that does I/O: sends a `Call`, gives back the answer or raises what became of it."""
+"""Sends a `Call` over the loop's transport, again where that may help, and returns the answer or raises."""
 
 import logging
 from dataclasses import dataclass, field

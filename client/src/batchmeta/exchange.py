@@ -1,4 +1,4 @@
-"""One request for one answer: what every transport of the client does, whatever carries it, and the answer itself.
+"""The interface of a transport: one request for one answer; and the transport that uses httpx.
 
 Errors of all transports are httpx's: `httpx.RequestError` means that no answer came.
 """

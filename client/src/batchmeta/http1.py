@@ -1,4 +1,4 @@
-"""One connection of HTTP/1.1 on asyncio: bytes of a request out, its answer in, parsed by httptools (llhttp, in C).
+"""One HTTP/1.1 connection on asyncio: it sends a request and parses the answer with httptools (llhttp, in C).
 
 Imported only where httptools is installed.
 """

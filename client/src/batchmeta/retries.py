@@ -1,4 +1,4 @@
-"""When a call is sent again, and after which pause. No I/O of its own: time is handed in."""
+"""Decides whether a call is sent again, and after which pause. It does no I/O; time is an argument."""
 
 import asyncio
 import random
@@ -6,8 +6,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
+from .arguments import seconds, whole
 from .errors import ConnectionLost, IdempotencyInFlight, Problem
-from .taking import seconds, whole
 
 FEW = 4
 

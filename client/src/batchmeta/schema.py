@@ -7,10 +7,10 @@ from typing import Any, Literal, cast
 
 from msgspec import UNSET, Struct
 
+from .arguments import maybe, refuse, text, wholes
 from .columns import LENGTHS, SHAPES, Array, Column, Const, Rows, joined
-from .later import Places
-from .plain import raw
-from .taking import maybe, refuse, text, wholes
+from .json_values import raw
+from .lazy_columns import Places
 from .wire import replies
 from .wire.types import DTYPES
 

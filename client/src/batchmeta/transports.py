@@ -1,4 +1,4 @@
-"""What carries calls: one transport for each event loop of each process, which ends with its loop.
+"""Keeps one transport for each event loop of each process, and closes it with its loop.
 
 A socket belongs to the loop and to the process that opened it. After a fork the child opens its own and leaves its
 parent's alone.

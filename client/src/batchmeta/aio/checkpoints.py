@@ -2,8 +2,8 @@
 
 from typing import Literal, cast
 
+from ..arguments import maybe, text
 from ..calls import Call, change, encode, route
-from ..taking import maybe, text
 from ..wire import replies, requests
 from .base import Base
 

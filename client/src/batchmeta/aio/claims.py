@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Literal, cast
 
+from ..arguments import flag, maybe, real, refuse, text, whole
 from ..calls import Call, change, encode, indexes, query, route
-from ..taking import flag, maybe, real, refuse, text, whole
 from ..wire import replies, requests
 from .base import Base
 

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 from msgspec import UNSET
 
+from ..arguments import flag, maybe, text
 from ..calls import Call, change, conditions, encode, group_list, indexes, names, query, route
 from ..columns import INTS, KEYS, VALUES, Array
-from ..taking import flag, maybe, text
 from ..values import Clear, ClearField
 from ..wire import replies, requests
 from .base import Base, ints, pages, readable

@@ -4,9 +4,9 @@ from types import TracebackType
 
 import httpx
 
+from ..arguments import flag, seconds, text
 from ..connection import Connection
 from ..retries import DEFAULT, Retries
-from ..taking import flag, seconds, text
 from .checkpoints import CheckpointCalls
 from .clears import ClearCalls
 from .loop import ClaimLoops

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 from msgspec import UNSET
 
+from ..arguments import flag, maybe, real, text, whole
 from ..calls import Call, change, conditions, encode, names, patience, query, route, sampler_of
 from ..columns import INTS
-from ..taking import flag, maybe, real, text, whole
 from ..values import Claim, Consumption
 from ..wire import replies, requests
 from ..wire.requests import Include

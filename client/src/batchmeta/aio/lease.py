@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Literal
 
+from ..arguments import maybe, wholes
 from ..batch import BatchMeta
 from ..errors import BatchmetaError, ClaimNotFound, LeaseLost
-from ..taking import maybe, wholes
 from ..values import Claim
 from ..wire import replies
 from .claims import LeaseCalls, accepted, rejected

@@ -4,11 +4,11 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, cast
 
+from ..arguments import real, whole
 from ..calls import condition_list, names
 from ..connection import Connection
-from ..taking import real, whole
+from ..retry_policies import Hasty, Patient
 from ..values import Claim
-from ..ways import Hasty, Patient
 from ..wire import requests
 from ..wire.requests import Include
 from .claims import LeaseCalls

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ..arguments import maybe, real, text, whole
 from ..calls import Call, change, encode, header, patience, query, route
 from ..errors import NotReady
 from ..schema import wire_schemas
-from ..taking import maybe, real, text, whole
 from ..values import Tagged
 from ..wire import replies, requests
 from .base import Base, decoded, pages

@@ -7,10 +7,10 @@ from typing import Any, cast
 import msgspec
 
 from ..algebra import keep_fields
+from ..arguments import flag, maybe, real, text, whole
 from ..batch import BatchMeta
 from ..calls import Call, conditions_text, encode, group_list, indexes, names, patience, query, route
 from ..columns import INTS, VALUES, Column, joined
-from ..taking import flag, maybe, real, text, whole
 from ..values import BackendMeta, KeyChanges, KeyLine, ProductionStatus
 from ..wire import replies, requests
 from ..wire.requests import Include

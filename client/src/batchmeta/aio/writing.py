@@ -5,10 +5,10 @@ from typing import Any, Literal, cast
 
 from msgspec import UNSET
 
+from ..arguments import flag, maybe, real, text, whole
 from ..batch import BatchMeta
 from ..calls import cell_columns, cells, change, conditions, encode, group_list, indexes, names, route
 from ..schema import FieldSchema, wire_schemas
-from ..taking import flag, maybe, real, text, whole
 from ..values import PatchedBackendMeta, Produced
 from ..wire import replies, requests
 from .base import Base, batch_of, ints

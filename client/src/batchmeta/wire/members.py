@@ -1,6 +1,6 @@
-"""Members that recur in requests and replies: each is a type with the words that the OpenAPI says of it.
+"""Types of members that recur in requests and replies, each with its description for the OpenAPI.
 
-A member that occurs once has its words beside it. A test looks that none is without.
+A member that occurs once has its description beside it. A test fails for one without.
 """
 
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""What an array column is before its first use: JSON, some rows of another column, or other columns joined."""
+"""The sources of an array column before its first use: JSON, rows of another column, or joined columns."""
 
 from collections.abc import Sequence
 from itertools import chain

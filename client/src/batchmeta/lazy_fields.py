@@ -1,4 +1,4 @@
-"""Columns or schemas by field, each made when somebody looks at it."""
+"""Columns or schemas by field, each decoded at first access."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar

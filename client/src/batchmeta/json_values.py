@@ -1,4 +1,4 @@
-"""JSON values of a caller: what may go out as it is, what is turned into JSON first, and what is refused, and where.
+"""Checks that a caller's values are JSON, converts numpy and torch values, and names the place of what is refused.
 
 The encoder alone would take more than JSON: bytes as base64, sets as arrays, NaN as null, dates and Decimals as text.
 So nothing is encoded here before it is known to hold JSON alone.
@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from .taking import BYTES, check_encodable, refuse, unboxed, whole
+from .arguments import BYTES, check_encodable, refuse, unboxed, whole
 
 DEEPEST = 64
 _FREE = frozenset({str, bool, type(None), Raw})  # types whose every value is JSON

@@ -1,7 +1,7 @@
-"""Single values and flat lists of a caller as the wire's text, numbers and flags; each refusal names the argument.
+"""Converts a caller's single values and flat lists to text, numbers and flags; each refusal names the argument.
 
 Values of numpy, torch and the like are known by what they can do (`tolist`, `__index__`): no such package is imported.
-What JSON values may hold is in plain.py.
+What JSON values may hold is in json_values.py.
 """
 
 import math

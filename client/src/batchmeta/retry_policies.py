@@ -1,4 +1,4 @@
-"""A connection used in another temper: by those who wait for a batch however long, and by those on their way out."""
+"""Two views of a connection with other retries: `Patient` waits out a restart, `Hasty` gives up soon."""
 
 from dataclasses import dataclass
 
