@@ -15,9 +15,10 @@ from starlette.types import Receive, Scope
 from core.engine import Engine
 from core.errors import Invalid, TooManyWaiting
 from core.events import Kept
-from core.operations.parked import Parked
+from core.operations.parked import Outcome
 from core.runtime.calls import Preconditions
 from core.runtime.executor import Executor
+from core.slices import Sliced
 from core.state.kept_replies import Keyed
 
 from .edge import Edge
@@ -157,8 +158,8 @@ class Incoming:
 
     def engine(
         self,
-        operation: Callable[Concatenate[Engine, P], R],
-        render: Callable[[R], Reply],
+        operation: Callable[Concatenate[Engine, P], R | Sliced[R]],
+        render: Callable[[R], Reply | Sliced[Reply]],
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> "asyncio.Future[Reply]":
@@ -167,8 +168,8 @@ class Incoming:
 
     def _submit(
         self,
-        operation: Callable[Concatenate[Engine, P], R | Parked[R]],
-        render: Callable[[R], Reply],
+        operation: Callable[Concatenate[Engine, P], Outcome[R]],
+        render: Callable[[R], Reply | Sliced[Reply]],
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> "asyncio.Future[Reply]":
@@ -179,8 +180,8 @@ class Incoming:
 
     async def waiting_engine(
         self,
-        operation: Callable[Concatenate[Engine, P], R | Parked[R]],
-        render: Callable[[R], Reply],
+        operation: Callable[Concatenate[Engine, P], Outcome[R]],
+        render: Callable[[R], Reply | Sliced[Reply]],
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> Reply:

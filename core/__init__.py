@@ -11,6 +11,7 @@ Layout, from the top floor to the ground; a floor imports only from those below 
     state/        the state: partitions, rows, tasks, leases; state/cells/ what is known of samples x fields,
                   state/supply/ what a task can take
     journal/      where changes are kept                     events.py  what a change is made of
+    slices.py     how work that takes long is written, so that other calls run between its steps
 
 The life of one call, `POST /v1/partitions/train@0/production`:
 

@@ -81,7 +81,7 @@ async def get_batch_meta(call: Incoming, query: ReadQuery) -> Reply:
     header = call.header(b"if-none-match")
     return await call.engine(
         operations.read_if_changed,
-        render.tagged_page(tag),
+        render.tagged_page(tag),  # type: ignore[arg-type]  # mypy takes a union for its common base
         call.partition_id,
         lambda revision: names_weakly(header, tag(revision)),
         View(

@@ -1,10 +1,13 @@
-"""`Parked`: what an operation returns when its caller must wait."""
+"""What an operation returns: its result, `Parked` when its caller must wait, or the steps that make one of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
+
+from core.slices import Sliced
 
 R = TypeVar("R", covariant=True)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +25,6 @@ class Parked(Generic[R]):
     def test(self, _: object) -> bool:
         """`is_ripe`, as an operation on the engine."""
         return self.is_ripe()
+
+
+Outcome: TypeAlias = T | Parked[T] | Sliced[T | Parked[T]]

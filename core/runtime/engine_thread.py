@@ -2,10 +2,11 @@
 
 Theory of operation. The thread takes jobs from its inbox. One *drain* takes all jobs that are there: each call is
 checked, decided, applied and rendered, and after each the parked calls of the partitions it changed are tried again,
-oldest first, so that a new call never overtakes a waiting one. Then leases, time limits and waits that are due end.
-At the end of the drain one journal append makes all its changes durable, and one wake-up of the loop delivers all its
-outcomes. No outcome leaves before the append. A refusal or a bug in a call reaches its caller alone; after a change
-that was applied in part, or an append that failed, memory and journal may differ, and the process must end and replay.
+oldest first, so that a new call never overtakes a waiting one. Then leases, time limits and waits that are due end, and
+one step is done of the work that is in slices (`core.slices`), so that no call holds the thread for long. At the end of
+the drain one journal append makes all its changes durable, and one wake-up of the loop delivers all its outcomes. No
+outcome leaves before the append. A refusal or a bug in a call reaches its caller alone; after a change that was applied
+in part, or an append that failed, memory and journal may differ, and the process must end and replay.
 """
 
 import asyncio
@@ -15,6 +16,8 @@ import queue
 import threading
 from collections.abc import Callable
 from functools import partial
+from time import perf_counter
+from types import GeneratorType
 from typing import Any
 
 from core.engine import Engine
@@ -26,9 +29,11 @@ from core.operations import expiry
 from core.operations.parked import Parked
 from core.state.kept_replies import Keepable, Keyed, kept
 
-from .calls import Answer, Call, Internal, Reading, resolve
+from .calls import Answer, Call, Reading, resolve
 from .journal_writer import Broken, JournalWriter
+from .outcomes import MORE, all_steps, outcome_of, same, step
 from .parking_lot import ParkingLot
+from .slices import Slices
 
 MAX_DRAIN = 1024
 LOOK_AGAIN_S = 1.0
@@ -50,7 +55,9 @@ class EngineThread:
         self._journal = JournalWriter(engine, journal, lambda closed: self._tell(partial(on_closed, closed)))
         self.inbox: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self.reading = Reading("starting", 0, engine.epoch, 0, 0)
+        self.longest_hold_s = 0.0  # of one call, one step, or all that was due in one drain
         self._lot: ParkingLot[Call] = ParkingLot()
+        self._slices: Slices[Call] = Slices()
         self._decided: dict[str, bytes] = {}  # digests of the calls that this drain has answered, by key
         self._answers: list[Answer] = []  # of this drain
         self._cuts: list[asyncio.Future[EntryId]] = []  # resolved once this drain closes the journal's newest part
@@ -83,11 +90,14 @@ class EngineThread:
 
     def leave(self, call: Call) -> None:
         """The caller has gone: if its call waits, it takes nothing."""
+        self._slices.drop(call)
         self._lot.caller_left(call)
 
     def withdraw(self, call: Call, reason: Refused) -> None:
         """The caller does not wait any more: answer its call with `reason` if it is parked."""
+        self._slices.withdraw(call, reason)
         if self._lot.leave(call):
+            self._slices.drop(call)
             self._answers.append((call.future, reason))
 
     def cut(self, future: "asyncio.Future[EntryId]") -> None:
@@ -113,7 +123,7 @@ class EngineThread:
         failure: str | None = "the engine's thread broke; see the log"
         try:
             self._replay()
-            while self._running:
+            while self._running or self._slices:
                 self._drain()
             failure = None
         except (JournalError, Broken) as error:
@@ -131,16 +141,25 @@ class EngineThread:
     def _drain(self) -> None:
         job = self._first_job()
         self._journal.look_for_room()
-        job()
-        self._wake()
+        self._hold(job)
         with contextlib.suppress(queue.Empty):
             for _ in range(MAX_DRAIN):
-                self.inbox.get_nowait()()
-                self._wake()
-        self._end_what_is_due()
+                self._hold(self.inbox.get_nowait())
+        self._hold(self._end_what_is_due)
+        if self._slices:
+            self._hold(self._take_a_step)
         self._journal.commit()
         self._tell_of_cut()
         self._deliver()
+
+    def _hold(self, job: Callable[[], object]) -> None:
+        """Do one thing during which nothing else is done, and try the parked calls that it concerns."""
+        began = perf_counter()
+        job()
+        self._wake()
+        took = perf_counter() - began
+        if took > self.longest_hold_s:
+            self.longest_hold_s = took
 
     def _end_what_is_due(self) -> None:
         """End leases and rows whose time is up, then the waits of parked calls."""
@@ -148,15 +167,40 @@ class EngineThread:
             expiry.expire(self._engine, self._engine.clock())
         self._wake()
         for call, parked in self._lot.expired(self._engine.clock()):
-            self._answer(call, partial(_retry, parked, True))
-            self._wake()
+            if call not in self._slices:
+                self._answer(call, partial(_retry, parked, True))
+                self._wake()
+
+    def _take_a_step(self) -> None:
+        """One step of the work whose turn it is. A call with a key ends in the step that commits its change."""
+        call, steps = self._slices.turn()
+        if call.future.cancelled():
+            self.leave(call)
+            return
+        since = self._engine.revision
+        outcome = self._outcome(partial(step, steps))
+        if outcome is MORE and call.keyed is not None and self._engine.revision != since:
+            outcome = self._outcome(partial(all_steps, steps))
+        if outcome is not MORE:
+            self._end_slices(call, outcome, since)
+
+    def _end_slices(self, call: Call, outcome: object, since: int) -> None:
+        """One that is to wait now looks first whether what it waits for came meanwhile, or its time is up."""
+        reason = self._slices.end(call)
+        if isinstance(outcome, Parked):
+            if outcome.deadline <= self._engine.clock():
+                self._answer(call, partial(_retry, outcome, True))
+                return
+            self._engine.changed.add(outcome.partition)
+            outcome = reason or outcome
+        self._end(call, outcome, since)
 
     def _first_job(self) -> Callable[[], object]:
         """Wait for a job or the next deadline. Without room in the journal nothing due can end: look again later."""
         now, ends = self._engine.clock(), expiry.next_due(self._engine)
         if ends is not None and not self._engine.has_room:
             ends = now + LOOK_AGAIN_S
-        deadline = _earliest(self._lot.next_deadline(), ends)
+        deadline = now if self._slices else _earliest(self._lot.next_deadline(), ends)
         try:
             return self.inbox.get(timeout=None if deadline is None else max(0.0, deadline - now))
         except queue.Empty:
@@ -168,6 +212,7 @@ class EngineThread:
         except Refused as error:
             known = error
         if isinstance(known, Call):
+            self._slices.drop(known)
             self._lot.replace(known, call)
             self._answers.append((known.future, IdempotencyInFlight()))
         elif known is not None:
@@ -178,6 +223,8 @@ class EngineThread:
     def _known(self, keyed: Keyed) -> Call | Kept | Refused | None:
         """The parked call of the same request, or its kept reply. Raises IdempotencyMismatch, IdempotencyInFlight."""
         decided, first = self._decided.get(keyed.key), self._lot.find(keyed.key)
+        if decided is None and first is None:
+            decided = self._slices.digest_of(keyed.key)
         if decided is not None:
             keyed.check(decided)
             raise IdempotencyInFlight
@@ -192,47 +239,55 @@ class EngineThread:
         if call.future.cancelled():  # its client left before the decision
             self._lot.caller_left(call)
             return
+        since = self._engine.revision
+        outcome = self._outcome(run, call.render)
+        if isinstance(outcome, GeneratorType):
+            if call.keyed is None or self._engine.revision == since:
+                self._slices.add(call, outcome)
+                return
+            outcome = self._outcome(partial(all_steps, outcome))
+        self._end(call, outcome, since)
+
+    def _end(self, call: Call, outcome: object, since: int) -> None:
+        """Its outcome is a reply, an error, or that it waits. `since`: the revision before it changed anything."""
         keyed = call.keyed
-        render = call.render if keyed is None else partial(self._render, call.render, keyed, self._engine.revision)
-        outcome = self._outcome(run, render)
         if isinstance(outcome, Parked):
             if not self._stopping:
                 self._lot.park(call, outcome)
                 return
             outcome = NotReady(STOPPING)
         self._lot.leave(call)
-        self._answers.append((call.future, outcome))
         if keyed is not None:
+            outcome = self._keep(keyed, outcome, since)
             self._decided[keyed.key] = keyed.digest
+        self._answers.append((call.future, outcome))
 
-    def _render(self, render: Callable[[Any], Keepable], keyed: Keyed, since: int, result: object) -> Keepable:
-        reply = render(result)
+    def _keep(self, keyed: Keyed, outcome: object, since: int) -> object:
+        if isinstance(outcome, Exception):
+            return outcome
+        return self._outcome(lambda _: outcome, partial(self._kept, keyed, since))
+
+    def _kept(self, keyed: Keyed, since: int, reply: Keepable) -> Keepable:
         if reply.is_kept:
             self._engine.keep_reply(kept(keyed, reply), since)
         return reply
 
-    def _outcome(self, run: Callable[[Engine], object], render: Callable[[Any], object]) -> object:
-        try:
-            result = run(self._engine)
-            return result if isinstance(result, Parked) else render(result)
-        except Exception as error:  # a bug reaches its caller alone, unless a change was applied in part
-            if self._engine.applying:
-                raise Broken("a change was applied in part: memory and journal may differ") from error
-            if isinstance(error, Refused):
-                return error
-            _log.exception("a call broke before it changed anything")
-            return Internal()
+    def _outcome(self, run: Callable[[Engine], object], render: Callable[[Any], object] = same) -> object:
+        return outcome_of(self._engine, run, render)
 
     def _wake(self) -> None:
         changed = self._engine.changed
         if self._engine.epoch != self._epoch:  # a restore: parked calls were made for another state
             self._epoch = self._engine.epoch
             self._send_away(EpochMismatch)
+            self._drop_slices()
         if not self._lot:
             changed.clear()
         while changed:
             for call, parked in self._lot.of(changed.pop()):
-                if self._outcome(parked.test, _same):  # a test that raises counts as ripe: the retry tells the caller
+                if call in self._slices:  # it looks again once its steps are done
+                    continue
+                if self._outcome(parked.test):  # a test that raises counts as ripe: the retry tells the caller
                     self._answer(call, partial(_retry, parked, False))
 
     def _tell_of_cut(self) -> None:
@@ -254,8 +309,14 @@ class EngineThread:
 
     def _send_away(self, reason: Callable[[], Refused]) -> None:
         for call in self._lot.all():
+            self._slices.drop(call)
             self._lot.leave(call)
             self._answers.append((call.future, reason()))
+
+    def _drop_slices(self) -> None:
+        for call in self._slices.all():
+            self._slices.drop(call)
+            self._answers.append((call.future, EpochMismatch()))
 
     def _fail(self, reason: str) -> None:
         _log.critical("stopping: %s", reason)
@@ -265,10 +326,6 @@ class EngineThread:
     def _read(self, reason: str | None) -> None:
         engine = self._engine
         self.reading = Reading(reason, engine.revision, engine.epoch, len(engine.partitions), len(self._lot))
-
-
-def _same(result: object) -> object:
-    return result
 
 
 def _nothing() -> None:

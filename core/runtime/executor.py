@@ -13,7 +13,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from core.engine import Engine
 from core.errors import JournalUnavailable, NotReady, Overloaded, Refused
 from core.journal.contract import EntryId, Journal
-from core.operations.parked import Parked
+from core.operations.parked import Outcome
+from core.slices import Sliced
 from core.state.kept_replies import Keepable
 
 from .calls import NO_PRECONDITIONS, Call, Preconditions, Reading
@@ -51,14 +52,21 @@ class Executor:
         """Revision, epoch and counts as of the last drain, and why the service is not ready, if it is not."""
         return self._thread.reading
 
+    def longest_hold_s(self) -> float:
+        """The longest time in seconds for which one call, one step of a call, or all that came due at once held the
+        engine's thread, since this was last asked. Appends to the journal, which end a drain, do not count.
+        """
+        longest, self._thread.longest_hold_s = self._thread.longest_hold_s, 0.0
+        return longest
+
     def start(self) -> None:
         """Start the thread, which replays the journal first; until then every call is refused with NotReady."""
         self._thread.start(asyncio.get_running_loop())
 
     def submit(
         self,
-        operation: Callable[Concatenate[Engine, P], R | Parked[R]],
-        render: Callable[[R], T],
+        operation: Callable[Concatenate[Engine, P], Outcome[R]],
+        render: Callable[[R], T | Sliced[T]],
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> "asyncio.Future[T]":
@@ -68,8 +76,8 @@ class Executor:
     def submit_on(
         self,
         preconditions: Preconditions[K],
-        operation: Callable[Concatenate[Engine, P], R | Parked[R]],
-        render: Callable[[R], K],
+        operation: Callable[Concatenate[Engine, P], Outcome[R]],
+        render: Callable[[R], K | Sliced[K]],
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> "asyncio.Future[K]":
@@ -106,8 +114,8 @@ class Executor:
 
     async def call(
         self,
-        operation: Callable[Concatenate[Engine, P], R | Parked[R]],
-        render: Callable[[R], T],
+        operation: Callable[Concatenate[Engine, P], Outcome[R]],
+        render: Callable[[R], T | Sliced[T]],
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
