@@ -139,7 +139,7 @@ class Leased(Event, frozen=True):
 class Settled(Event, frozen=True):
     """Rows of a lease: accepted, free again, or dead for `reasons`, one each; `worn`: those handed out too often.
 
-    `is_lost`: the lease ended by itself, so its holder can no longer settle the rows. `takes_back`: the hand-out of the
+    `is_lost`: the lease ended by itself (in old journals; now LeasesEnded says so). `takes_back`: the hand-out of the
     released rows does not count as an attempt.
     """
 
@@ -151,6 +151,19 @@ class Settled(Event, frozen=True):
     worn: bytes
     is_lost: bool = False
     takes_back: bool = False
+
+
+class LeasesEnded(Event, frozen=True):
+    """Leases of a task ended by themselves: their time is up, or their worker died. `numbers` int64.
+
+    Their open rows are free again; `worn`: those that were handed out too often are dead, for this `reason`.
+    """
+
+    task: str
+    numbers: bytes
+    released: bytes
+    worn: bytes
+    reason: str
 
 
 class Extended(Event, frozen=True):
@@ -247,6 +260,7 @@ AnyEvent = (
     | Sealed
     | Leased
     | Settled
+    | LeasesEnded
     | Extended
     | ClearPlanned
     | ClearCommitted

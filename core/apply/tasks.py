@@ -3,7 +3,7 @@
 import numpy as np
 
 from core.arrays import Ints, unpack
-from core.events import Allotted, Consumed, Extended, Leased, Reset, Settled
+from core.events import Allotted, Consumed, Extended, Leased, LeasesEnded, Reset, Settled
 from core.state.leases import Lease
 from core.state.partition import Partition
 from core.state.service import ServiceState
@@ -73,6 +73,18 @@ def settle(state: ServiceState, event: Settled) -> None:
     lease.settle(unpack(event.dead), LOST if event.is_lost else REJECTED)
     partition.drop_closed([lease])
     state.leases.settle([lease])
+
+
+def end_leases(state: ServiceState, event: LeasesEnded) -> None:
+    """What these leases still held is free again, or dead, and they are over."""
+    partition = state.changing(event.partition)
+    task = partition.tasks[event.task]
+    _settle_rows(partition, task, event.worn, DEAD)
+    task.reasons.update(dict.fromkeys(unpack(event.worn).tolist(), event.reason))
+    rows = _settle_rows(partition, task, event.released, FREE)
+    partition.offer_again(event.task, task.give_back(rows, partition.rows.is_live(rows)))
+    leases = [partition.leases.pop(number) for number in unpack(event.numbers).tolist()]
+    state.leases.lose(leases)
 
 
 def _settle_rows(partition: Partition, task: Task, indexes: bytes, state: int) -> Ints:

@@ -17,7 +17,10 @@ def next_due(engine: Engine) -> float | None:
 
 
 def expire(engine: Engine, now: float) -> None:
-    """End what is due: one change for each lease, and one for all rows of a partition."""
+    """End what is due: one change for the leases, and one for all rows of a partition.
+
+    More leases than leases.AT_ONCE end when this is called again, and are due until then.
+    """
     leases.expire(engine, now)
     due: dict[str, list[int]] = {}
     while (batch := engine.ttl_deadlines.take(now)) is not None:

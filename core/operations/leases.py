@@ -2,18 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from core.arrays import Ints, pack
 from core.engine import Engine
 from core.errors import ClaimNotFound, Invalid, LeaseLost
-from core.events import AnyEvent, Extended, Settled
-from core.state.leases import Lease
+from core.events import AnyEvent, Extended, LeasesEnded, Settled
+from core.state.leases import Lease, fates_of
 from core.state.partition import Partition
 from core.state.transitions import ACCEPTED, LOST, OPEN, REJECTED, RELEASED
 
+C = TypeVar("C", bound=np.generic)
 TOO_OFTEN = "max-attempts"
+AT_ONCE = 1024  # leases that end in one change by their time
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ def ack(engine: Engine, name: str, said: Ack) -> Acked:
     """Settle rows. Repeating one that was done gives the same answer. Raises ClaimNotFound, LeaseLost, Invalid."""
     lease = find(engine, name)
     _check_token(lease, said.token)
+    _end_if_over(engine, lease)
     reasons = dict(said.reject)
     named = {RELEASED: _indexes(said.release), REJECTED: _indexes(reasons)}
     named[ACCEPTED], lost = _all_but(lease, named) if said.accept is None else (_indexes(said.accept), [])
@@ -134,7 +139,8 @@ def _check_named(lease: Lease, named: dict[int, Ints], lost: list[int]) -> None:
         lost = _lost_to(lease)
     for fate, indexes in named.items():
         _check_groups(lease, indexes)
-        lost += [i for i in indexes.tolist() if lease.fate[lease.indexes == i][0] not in (OPEN, fate)]
+        fates = _each(lease, lease.fate, indexes)
+        lost += indexes[(fates != OPEN) & (fates != fate)].tolist()
     if lost:
         raise LeaseLost(global_indexes=lost)
 
@@ -160,31 +166,52 @@ def _settled(engine: Engine, lease: Lease, fresh: dict[int, Ints], reasons: dict
 
 def _worn(partition: Partition, lease: Lease, indexes: Ints) -> tuple[Ints, Ints]:
     """(rows that may go out again, rows that have been out as often as they may)."""
-    order = np.argsort(lease.indexes)
-    attempts = lease.attempts[order][np.searchsorted(lease.indexes[order], indexes)]
-    worn = attempts >= partition.limits.max_attempts
+    worn = _each(lease, lease.attempts, indexes) >= partition.limits.max_attempts
     return indexes[~worn], indexes[worn]
 
 
-def let_go(engine: Engine, lease: Lease) -> AnyEvent:
-    """The event that ends a lease: expired, or its worker died. Either may be the fault of a sample, so it counts."""
-    released, worn = _worn(engine.partitions[lease.partition_id], lease, lease.open_rows())
-    nothing = released[:0]
-    why = [TOO_OFTEN] * len(worn)
-    dead = pack(worn)
-    return Settled(lease.partition_id, lease.number, pack(nothing), pack(released), dead, why, dead, is_lost=True)
+def _each(lease: Lease, column: npt.NDArray[C], indexes: Ints) -> npt.NDArray[C]:
+    """What a column of the lease has for these indexes, which are all its own."""
+    order = np.argsort(lease.indexes)
+    return column[order[np.searchsorted(lease.indexes[order], indexes)]]
 
 
-def expire(engine: Engine, now: float) -> None:
-    """End the leases whose time is up, each as a change of its own."""
-    for lease in engine.leases.overdue(now):
-        engine.commit(let_go(engine, lease))
+def _let_go(engine: Engine, leases: Sequence[Lease]) -> list[AnyEvent]:
+    """The events that end leases: expired, or their worker died. Either may be the fault of a sample, so it counts."""
+    by_task: dict[tuple[str, str], list[Lease]] = {}
+    for lease in leases:
+        by_task.setdefault((lease.partition_id, lease.task), []).append(lease)
+    return [_ended(engine.partitions[name], task, held) for (name, task), held in by_task.items()]
+
+
+def _ended(partition: Partition, task: str, leases: Sequence[Lease]) -> LeasesEnded:
+    """The event that ends leases of one task."""
+    is_open = fates_of(leases) == OPEN
+    indexes = np.concatenate([lease.indexes for lease in leases])[is_open]
+    is_worn = np.concatenate([lease.attempts for lease in leases])[is_open] >= partition.limits.max_attempts
+    released, worn = indexes[~is_worn], indexes[is_worn]
+    numbers = np.array([lease.number for lease in leases], np.int64)
+    return LeasesEnded(partition.partition_id, task, pack(numbers), pack(released), pack(worn), TOO_OFTEN)
+
+
+def expire(engine: Engine, now: float, most: int = AT_ONCE) -> None:
+    """End the leases whose time is up, at most so many, as one change."""
+    due = engine.leases.overdue(now, most)
+    if due:
+        engine.commit(*_let_go(engine, due))
+
+
+def _end_if_over(engine: Engine, lease: Lease) -> None:
+    """Its turn to end may not have come yet, but its holder has it no longer."""
+    if engine.leases.is_over(lease):
+        engine.commit(*_let_go(engine, [lease]))
 
 
 def extend(engine: Engine, name: str, token: str, length_s: float) -> SeenClaim:
     """The lease ends `length_s` from now. Raises ClaimNotFound, LeaseLost."""
     lease = find(engine, name)
     _check_token(lease, token)
+    _end_if_over(engine, lease)
     if not len(lease.indexes):  # an empty share: nothing to hold, nothing to lose
         return seen(engine, lease)
     if lease.is_closed:
@@ -220,9 +247,10 @@ def list_claims(engine: Engine, partition_id: str | None, task: str | None, work
 def release_worker(engine: Engine, worker: str) -> tuple[int, list[str]]:
     """(rows let go, claims) of a worker that died: one change for all."""
     held = [lease for lease in engine.leases.open.values() if lease.worker == worker]
-    rows = sum(len(lease.open_rows()) for lease in held)
-    if held:
-        engine.commit(*(let_go(engine, lease) for lease in held))
+    if not held:
+        return 0, []
+    rows = int(np.count_nonzero(fates_of(held) == OPEN))
+    engine.commit(*_let_go(engine, held))
     return rows, [lease.claim_id for lease in held]
 
 

@@ -52,6 +52,7 @@ _DERIVED: Final[dict[tuple[type, str], Callable[[], object]]] = {
     (Lease, "began"): float,
     (Lease, "deadline"): float,
     (Leases, "_deadlines"): Deadlines,
+    (Leases, "over_until"): lambda: float("-inf"),
     (KeyHistory, "memo"): lambda: None,
 }
 """What is made anew instead of written."""

@@ -5,16 +5,16 @@ length, so a restart gives each live lease its full length again.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 
 import numpy as np
 
 from core.arrays import Bits, Ints
 
-from . import bounded_dict
 from .deadlines import Deadlines
-from .transitions import OPEN
+from .transitions import LOST, OPEN
 
 REMEMBERED = 10_000
 _NAME = re.compile(r"c[1-9a-f][0-9a-f]{0,15}")
@@ -66,6 +66,7 @@ class Leases:
     def __init__(self) -> None:
         self.open: dict[int, Lease] = {}
         self.closed: dict[int, Lease] = {}
+        self.over_until = float("-inf")  # when deadlines were last looked at, in the engine clock's seconds
         self._deadlines: Deadlines[int] = Deadlines()
 
     def find(self, name: str) -> Lease | None:
@@ -94,18 +95,47 @@ class Leases:
         """Of these leases rows have been settled: those without an open row are closed."""
         for lease in touched:
             if not lease.is_closed and not np.count_nonzero(lease.fate == OPEN):
-                lease.is_closed = True
-                self._deadlines.discard(lease.number)
-                bounded_dict.put(self.closed, lease.number, self.open.pop(lease.number), REMEMBERED)
+                self._close(lease)
+        self._forget_oldest()
+
+    def lose(self, leases: Sequence[Lease]) -> None:
+        """These open leases are over; what is open of them is lost."""
+        fates = fates_of(leases)
+        fates[fates == OPEN] = LOST
+        ends = np.cumsum([len(lease.fate) for lease in leases]).tolist()
+        for lease, end in zip(leases, ends, strict=True):
+            lease.fate = fates[end - len(lease.fate) : end]
+            self._close(lease)
+        self._forget_oldest()
+
+    def _close(self, lease: Lease) -> None:
+        lease.is_closed = True
+        self._deadlines.discard(lease.number)
+        self.closed[lease.number] = self.open.pop(lease.number)
+
+    def _forget_oldest(self) -> None:
+        """One look for all: the first key of a dict is slow to find once many before it were deleted."""
+        for number in list(islice(self.closed, max(0, len(self.closed) - REMEMBERED))):
+            del self.closed[number]
 
     def due(self) -> float | None:
         """When the next lease ends."""
         return self._deadlines.next()
 
-    def overdue(self, now: float) -> Iterable[Lease]:
-        """Leases whose time is up, one after the other; each must be settled before the next is asked for."""
-        while (number := self._deadlines.take(now)) is not None:
-            yield self.open[number]
+    def overdue(self, now: float, most: int) -> list[Lease]:
+        """Leases whose time is up, in the order of their deadlines; at most so many, and each is told of once."""
+        self.over_until = now
+        taken = takewhile(lambda number: number is not None, (self._deadlines.take(now) for _ in range(most)))
+        return [self.open[number] for number in taken if number is not None]
+
+    def is_over(self, lease: Lease) -> bool:
+        """Its time was up when that was last looked at, though it may be still open: others end before it."""
+        return not lease.is_closed and lease.deadline <= self.over_until
+
+
+def fates_of(leases: Sequence[Lease]) -> Bits:
+    """The fates of all rows of these leases, one lease after the other; a copy."""
+    return np.concatenate([lease.fate for lease in leases])
 
 
 def claim_id(number: int) -> str:

@@ -20,7 +20,7 @@ from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan
 from core.operations.consumption import reset_consumption
 from core.operations.delete import delete
 from core.operations.expiry import expire
-from core.operations.leases import Ack, ack, extend
+from core.operations.leases import Ack, ack, extend, release_worker
 from core.operations.partitions import delete_partition, patch_partition, put_partition, seal_partition
 from core.operations.produce import RowWrite, patch_backend_meta, patch_custom_meta, produce
 from core.operations.revoke import revoke
@@ -62,6 +62,7 @@ SAMPLES: list[AnyEvent] = [
     events.Leased("p", "task", INDEXES, 2**40, "token", None, 0.5, 8),
     events.Leased("p", "task", INDEXES, 3, "token", "w", 600.0, 1),
     events.Settled("p", 3, INDEXES, b"", INDEXES, ["empty", "max-attempts"], b"", is_lost=True),
+    events.LeasesEnded("p", "task", INDEXES, INDEXES, b"", "max-attempts"),
     events.Extended("p", 3, 86_400.0),
     events.ClearPlanned("p", 2**40, INDEXES, True, 1.5),
     events.ClearCommitted("p", 2**40),
@@ -122,6 +123,10 @@ def life() -> Engine:
     revoke(engine, "p", Selector(indexes=keys), ("o",))
     first = RankAware(dp_rank=0, batch_index=0)
     assert isinstance(claim_now(engine, "p", ClaimRequest("u", ("f",), 2, 1, 0, first, View(), 5.0)), Claimed)
+    assert isinstance(
+        claim_now(engine, "p", ClaimRequest("v", ("f",), 2, 1, 0, Sequential(), View(), 5.0, "w")), Claimed
+    )
+    release_worker(engine, "w")
     seal_partition(engine, "p")
     delete(engine, "p", Selector(indexes=keys[:1]))
     for close in (abort_clear, commit_clear):

@@ -110,6 +110,29 @@ def test_leases_end_in_the_order_of_their_deadlines() -> None:
     assert account(engine) == (0, 1, 0)
 
 
+def test_many_leases_that_end_at_one_moment_end_in_parts_and_none_is_kept_alive_meanwhile() -> None:
+    engine = ready(5)
+    held = [lease(engine) for _ in range(5)]
+    revision = engine.revision
+    assert isinstance(engine.clock, Clock)
+    engine.clock.now = 10.0
+    expire(engine, 10.0, most=2)
+    assert engine.revision == revision + 1
+    assert account(engine) == (0, 3, 0)
+    assert engine.leases.due() == 10.0
+    last = held[4]
+    assert last is not None
+    assert last.lease is not None
+    with pytest.raises(LeaseLost):
+        extend(engine, last.claim_id, last.lease.token, 60.0)
+    with pytest.raises(LeaseLost):
+        ack(engine, *accept(held[3]))
+    assert account(engine) == (0, 1, 0)
+    expire(engine, 10.0, most=2)
+    assert account(engine) == (0, 0, 0)
+    assert engine.leases.due() is None
+
+
 def test_after_a_restart_each_live_lease_has_its_full_length_again() -> None:
     engine, book = ready(4), Book()
     first, second = lease(engine, 1), lease(engine, 1, 50.0)

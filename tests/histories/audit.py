@@ -29,6 +29,7 @@ from core.events import (
     Grouped,
     Inserted,
     Leased,
+    LeasesEnded,
     PartitionDeleted,
     PartitionMade,
     Produced,
@@ -179,14 +180,29 @@ class Audit:
         rows = [index for packed in fates.values() for index in unpack(packed).tolist()]
         if held is None or held.partition != event.partition or not held.rows.issuperset(rows):
             raise Broken(f"claim {event.number} settles samples that it does not hold: {rows}")
-        book = self.book(event.partition)
-        task = book.task(held.task)
         for after, packed in fates.items():
-            for index in unpack(packed).tolist():
-                task.move(index, LEASED, task.after(after, index), int(index not in book.clearing))
-                del task.holder[index]
+            self._settle(self.book(event.partition), held.task, unpack(packed).tolist(), after)
         held.rows.difference_update(rows)
         self._end([])
+
+    def _settle(self, book: Book, name: str, indexes: list[int], after: str) -> None:
+        task = book.task(name)
+        for index in indexes:
+            task.move(index, LEASED, task.after(after, index), int(index not in book.clearing))
+            del task.holder[index]
+
+    def leases_ended(self, event: LeasesEnded) -> None:
+        """All that they still hold is settled, and nothing else."""
+        ended = [self.leases[number] for number in unpack(event.numbers).tolist()]
+        rows = {WAITING: unpack(event.released).tolist(), DEAD: unpack(event.worn).tolist()}
+        held = sorted(index for one in ended for index in one.rows)
+        if any((one.partition, one.task) != (event.partition, event.task) for one in ended):
+            raise Broken(f"leases of another task end with those of {event.task!r}: {ended}")
+        if held != sorted(rows[WAITING] + rows[DEAD]):
+            raise Broken(f"leases that end hold {held}, and settle {rows}")
+        for after, indexes in rows.items():
+            self._settle(self.book(event.partition), event.task, indexes, after)
+        self._end(ended)
 
     def extended(self, event: Extended) -> None:
         if event.number not in self.leases:
@@ -276,6 +292,7 @@ _LAWS: dict[type, Callable[[Audit, Any], None]] = {
     Allotted: Audit.allotted,
     Leased: Audit.leased,
     Settled: Audit.settled,
+    LeasesEnded: Audit.leases_ended,
     Extended: Audit.extended,
     Reset: Audit.reset,
     Cleared: Audit.cleared,

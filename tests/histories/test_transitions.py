@@ -13,7 +13,7 @@ from core.operations.consumption import reset_consumption
 from core.operations.delete import delete
 from core.operations.expiry import expire
 from core.operations.leases import Ack, ack
-from core.operations.partitions import delete_partition
+from core.operations.partitions import delete_partition, patch_partition
 from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import sampler
@@ -85,6 +85,16 @@ def leases_go_on_end_and_are_reset() -> None:
     reset_consumption(engine, P, "t")
 
 
+def leases_end_by_their_time() -> None:
+    engine = filled(4)
+    take_share(engine, 0)
+    pass_time(engine, 10.0)
+    engine = filled(1)
+    patch_partition(engine, P, None, None, 1)
+    take(engine, 1)
+    pass_time(engine, 10.0)
+
+
 def shares_go_out_come_back_and_break() -> None:
     engine = filled(20)
     first = take_share(engine, 0)
@@ -136,6 +146,7 @@ def the_state_goes_back() -> None:
 
 LIVES = (
     leases_go_on_end_and_are_reset,
+    leases_end_by_their_time,
     shares_go_out_come_back_and_break,
     partitions_go_with_all_they_hold,
     clears_end_either_way,

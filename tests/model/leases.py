@@ -1,6 +1,6 @@
 """Leases on the plain state, as contract#leases tells them: who holds what, until when, and what becomes of it.
 
-Time is a number that `expire` is told. Each lease that runs out is a change of its own, a dead worker's are one.
+Time is a number that `expire` is told. The leases that have run out end as one change, and so do a dead worker's.
 """
 
 import copy
@@ -87,10 +87,10 @@ class WithLeases(Plain):
         return sum(len(lease.open) for lease in held), [lease.number for lease in held]
 
     def expire(self) -> None:
-        """Leases whose time is up end, the earliest first."""
+        """Leases whose time is up end."""
         due = [lease for lease in self.state.leases.values() if lease.deadline <= self.now]
-        for lease in sorted(due, key=lambda one: (one.deadline, one.number)):
-            self._let_go([lease])
+        if due:
+            self._let_go(sorted(due, key=lambda one: (one.deadline, one.number)))
 
     def _let_go(self, held: list[Lease]) -> None:
         after = copy.deepcopy(self.state)

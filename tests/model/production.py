@@ -61,7 +61,7 @@ class Model(WithClears):
         self._settle(after, name)
 
     def expire(self) -> None:
-        """Leases whose time is up end one by one; then, of each partition, all rows that got no field in time."""
+        """Leases whose time is up end; then, of each partition, all rows that got no field in time."""
         super().expire()
         due = [
             (batch.deadline, batch.order, name, number)
