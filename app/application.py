@@ -31,6 +31,7 @@ from .routes import ALL
 from .settings import Settings
 from .snapshots.checkpoints import Checkpoints
 from .snapshots.compaction import Compaction
+from .table import RouteTable
 from .version import VERSION
 
 STATIC = Path(str(resources.files(__package__) / "static"))
@@ -111,7 +112,7 @@ def build(
             Route(operation.path, operation.endpoint, methods=[operation.method], name=operation.operation_id)
         )
     _add_docs(app)
-    return Guard(app, executor, (settings.host, *settings.allowed_hosts))
+    return Guard(app, executor, (settings.host, *settings.allowed_hosts), RouteTable(_OPERATIONS, edge))
 
 
 _BUSIEST = ("produce", "claim", "ack", "read", "insert")

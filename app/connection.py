@@ -6,12 +6,16 @@ a problem, once what came whole before them is answered. What a request means is
 
 import re
 import sys
+from asyncio import Event
 from collections.abc import Iterator
 from typing import cast
+from urllib.parse import unquote
 
+from httptools import parse_url
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from .direct import Direct
 from .errors import problem
 from .guard import Guard
 from .headers import by_name
@@ -25,21 +29,81 @@ class Connection(HttpToolsProtocol):
 
     _running: RequestResponseCycle | None = None
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        self._running = cycle
-        task = self.loop.create_task(cycle.run_asgi(app))
-        task.add_done_callback(self.tasks.discard)
-        self.tasks.add(task)
-
     def on_headers_complete(self) -> None:
-        """Of an absolute target the host counts, whatever Host says (RFC 9112 section 3.2.2)."""
+        """As uvicorn's; of an absolute target the host counts, whatever Host says (RFC 9112 section 3.2.2)."""
+        if self.transport.is_closing():
+            return
         absolute = None if self.url.startswith(b"/") else _ABSOLUTE.fullmatch(self.url)
         if absolute is not None:
             self.url = b"/" + absolute[2]
             self.headers[:] = [(name, absolute[1] if name == b"host" else value) for name, value in self.headers]
-        if self.expect_100_continue and self.parser.get_http_version() == "1.0":
+        version = self.parser.get_http_version()
+        if version == "1.0":
             self.expect_100_continue = False  # it would take it for the answer (RFC 9110 section 10.1.1)
-        super().on_headers_complete()
+        self._name(version)
+        before, self.cycle = self.cycle, self._cycle(version)
+        if before is None or before.response_complete:
+            self._running = self.cycle
+            self._start(self.cycle)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+
+    def _name(self, version: str) -> None:
+        """What the scope says of the request line."""
+        url = parse_url(self.url)
+        path = url.path.decode("ascii")
+        self.scope["method"], self.scope["http_version"] = self.parser.get_method().decode("ascii"), version
+        self.scope["path"], self.scope["raw_path"] = unquote(path) if "%" in path else path, url.path
+        self.scope["query_string"] = url.query or b""
+
+    def _cycle(self, version: str) -> RequestResponseCycle:
+        guard = cast(Guard, self.app)
+        table = guard.direct
+        found = None if table is None else table.find(self.scope["method"], self.scope["path"])
+        cycle = (RequestResponseCycle if found is None else Direct)(
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and self.parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        if isinstance(cycle, Direct) and table is not None and found is not None:
+            cycle.aim(guard, table.edge, found, self.tasks)
+        return cycle
+
+    def _start(self, cycle: RequestResponseCycle) -> None:
+        if isinstance(cycle, Direct):
+            cycle.begin()
+            return
+        task = self.loop.create_task(cycle.run_asgi(self.app))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, _: ASGI3Application) -> None:
+        """The next one in the pipeline: in a turn of its own, since an answer may be there at once."""
+        self._running = cycle
+        self.loop.call_soon(self._start, cycle)
+
+    def on_body(self, body: bytes) -> None:
+        """Part of the newest request's body."""
+        if isinstance(self.cycle, Direct):
+            self.cycle.take(body)
+        else:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The newest request is whole."""
+        if isinstance(self.cycle, Direct):
+            self.cycle.end()
+        else:
+            super().on_message_complete()
 
     def _unsupported_upgrade_warning(self) -> None:
         """The request is answered as it is; the parser reads nothing behind it, so that the connection ends there."""

@@ -11,7 +11,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -32,6 +32,8 @@ from .reply import Reply
 T = TypeVar("T", bound=WireRequest)
 D = TypeVar("D")
 Route = Callable[[Incoming, T], Awaitable[Reply]]
+Decode = Callable[[Incoming, bytes, bool], Any]
+"""What a body, or without one the query, says; True: in pieces, beside the loop."""
 _JSON = "application/json"
 _CODINGS = {b"content-encoding": b"identity", b"transfer-encoding": b"chunked"}
 LARGE = 65_536  # bytes of a body from which on it is decoded beside the loop, in pieces
@@ -58,15 +60,16 @@ class Operation:
 
 
 class Endpoint:
-    """One route as an ASGI application: checks what every call must keep, decodes, calls, and sends the reply."""
+    """One route: checks what every call must keep, decodes, calls. As an ASGI application it also sends the reply."""
 
-    def __init__(self, function: Route[Any], decode: Callable[[Incoming], Awaitable[Any]], changes: bool) -> None:
+    def __init__(self, function: Route[Any], decode: Decode, changes: bool) -> None:
         self._function, self._decode, self._changes = function, decode, changes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        call = Incoming(scope, receive)
+        call = Incoming(scope, receive, scope["app"].state.edge)
         try:
-            reply = await self._answer(call)
+            self.check(call)
+            reply = await self.answer(call, await call.body())
         except Refused as error:
             await refused(error, call.request_id)(scope, receive, send)
         except ClientDisconnect:
@@ -74,7 +77,18 @@ class Endpoint:
         else:
             await call.send(reply)
 
-    async def _answer(self, call: Incoming) -> Reply:
+    def answer(self, call: Incoming, body: bytes) -> Awaitable[Reply]:
+        """The reply to a call that was checked and whose body is whole. Raises Refused, now or when awaited."""
+        if len(body) >= LARGE:
+            return self._answer_large(call, body)
+        return self._function(call, self._decode(call, body, False))
+
+    async def _answer_large(self, call: Incoming, body: bytes) -> Reply:
+        beside = asyncio.get_running_loop().run_in_executor
+        return await self._function(call, await beside(call.edge.decoding, self._decode, call, body, True))
+
+    def check(self, call: Incoming) -> None:
+        """What is asked of a call before its body is read. Raises Refused."""
         for name, value in call.path_params.items():
             check_name(value, f"path.{name}")
         _check_accept(call.header(b"accept"))
@@ -85,7 +99,6 @@ class Endpoint:
         if self._changes:
             key = call.header(b"idempotency-key")
             call.key = None if key is None else keys.checked(key)
-        return await self._function(call, await self._decode(call))
 
 
 class Routes:
@@ -108,7 +121,7 @@ class Routes:
         has_etag: bool = False,
         is_read: bool = False,
     ) -> Callable[[Route[T]], Route[T]]:
-        """Register an async function `(Incoming, takes) -> Reply`; `is_read` where a POST only reads."""
+        """Register a function `(Incoming, takes) -> Awaitable[Reply]`; `is_read` where a POST only reads."""
         changes = method != "GET" and not is_read
 
         def register(function: Route[T]) -> Route[T]:
@@ -179,35 +192,27 @@ def _check_codings(headers: Mapping[bytes, bytes]) -> None:
             )
 
 
-def _body_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
+def _body_decoder(takes: type[T]) -> Decode:
     pieces = Pieces(takes)
 
-    async def decode(call: Incoming) -> T:
-        body = await call.body()
+    def decode(call: Incoming, body: bytes, is_large: bool) -> T:
         if call.query and (stray := list(call.query_params)):
             raise invalid(f"query.{stray[0]}", "is no parameter of this call: leave it out, members go into the body")
         if body and call.content_type != _JSON:
             raise UnsupportedMediaType(f"send Content-Type: {_JSON} (curl --json '…' does), and a JSON body")
-        if len(body) < LARGE:
-            return _decoded(call, takes, pieces.at_once, body)
-        beside = asyncio.get_running_loop().run_in_executor
-        return await beside(call.edge.decoding, _decoded, call, takes, pieces.decode, body)
+        call.identify(body)
+        return explained(partial(pieces.decode if is_large else pieces.at_once, body or b"{}"), "body", takes)
 
     return decode
 
 
-def _decoded(call: Incoming, takes: type[T], decode: Callable[[bytes], T], body: bytes) -> T:
-    call.identify(body)
-    return explained(lambda: decode(body or b"{}"), "body", takes)
-
-
-def _query_decoder(takes: type[T]) -> Callable[[Incoming], Awaitable[T]]:
-    async def decode(call: Incoming) -> T:
+def _query_decoder(takes: type[T]) -> Decode:
+    def decode(call: Incoming, body: bytes, _: bool) -> T:
         items = call.query_params.multi_items()
         names = [name for name, _ in items]
         if len(set(names)) != len(names):
             raise invalid("query", "names a parameter twice: give each once, lists separated by commas")
-        if await call.body():
+        if body:
             raise invalid("body", f"a {call.method} takes no body: use query parameters")
         call.identify(b"")
         query = explained(lambda: msgspec.convert(dict(items), takes, strict=False), "query", takes)

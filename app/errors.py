@@ -124,5 +124,10 @@ def on_http_exception(request: Request, error: HTTPException) -> Response:
 
 async def on_bug(request: Request, _: Exception) -> Response:
     """Handler of everything else: the traceback is in the log, under this request's id. The server then closes."""
+    return bug(request_id_of(request))
+
+
+def bug(request_id: str) -> Response:
+    """The reply to a call that a bug broke; the connection ends with it."""
     detail = "a bug in the service: report it with this request_id"
-    return problem("internal", detail, request_id_of(request), {"Connection": "close"})
+    return problem("internal", detail, request_id, {"Connection": "close"})

@@ -18,6 +18,7 @@ from core.runtime.executor import Executor
 from .errors import BadRequest, Forbidden, refused
 from .headers import by_name, check_once
 from .incoming import names
+from .table import RouteTable
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -25,10 +26,15 @@ _ALWAYS = frozenset({"/healthz", "/readyz"})
 
 
 class Guard:
-    """Wraps the FastAPI application. `hosts` are the names we go by, beside the loopback ones; `*` is any."""
+    """Wraps the FastAPI application. `hosts` are the names we go by, beside the loopback ones; `*` is any.
 
-    def __init__(self, app: ASGIApp, executor: Executor, hosts: Iterable[str]) -> None:
-        self._app, self._executor = app, executor
+    `direct`: the operations that a connection may call past the application.
+    """
+
+    def __init__(
+        self, app: ASGIApp, executor: Executor, hosts: Iterable[str], direct: RouteTable | None = None
+    ) -> None:
+        self._app, self._executor, self.direct = app, executor, direct
         self._hosts = LOOPBACK | frozenset(hosts)
         self._ids = map(f"{secrets.token_hex(4)}-{{:x}}".format, count())
 
@@ -36,24 +42,28 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = by_name(scope["headers"])
-        request_id = self.request_id(headers)
-        scope.setdefault("state", {}).update(request_id=request_id, send=send, headers=headers)
 
         async def send_named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *self.names(request_id)]
+                message["headers"] = [*message.get("headers", ()), *self.names(scope["state"]["request_id"])]
             await send(message)
 
         app = self._app
         try:
-            self._check(scope, headers)
+            self.admit(scope)
         except Refused as error:
-            app = refused(error, request_id)
+            app = refused(error, scope["state"]["request_id"])
+        scope["state"]["send"] = send
         try:
             await app(scope, receive, send_named)
         finally:
             scope["state"].clear()  # `send` is uvicorn's, which holds the scope: a cycle, for the collector to find
+
+    def admit(self, scope: Scope) -> None:
+        """Name the request, then check it. Raises Refused."""
+        headers = by_name(scope["headers"])
+        scope.setdefault("state", {}).update(request_id=self.request_id(headers), headers=headers)
+        self._check(scope, headers)
 
     def request_id(self, headers: Mapping[bytes, bytes]) -> str:
         """The caller's or a new one."""

@@ -45,9 +45,8 @@ class Incoming:
 
     __slots__ = ("_keyed", "_receive", "edge", "epoch", "key", "scope")
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
-        self.scope, self._receive = scope, receive
-        self.edge: Edge = scope["app"].state.edge
+    def __init__(self, scope: Scope, receive: Receive, edge: Edge) -> None:
+        self.scope, self._receive, self.edge = scope, receive, edge
         self.key: str | None = None
         self.epoch: int | None = None
         self._keyed: Keyed | None = None
@@ -108,10 +107,7 @@ class Incoming:
 
     async def body(self) -> bytes:
         """The whole body. Refused while it streams as soon as it is over the limit. Raises ClientDisconnect."""
-        most = self.edge.settings.max_body_bytes
-        declared = self.header(b"content-length") or "0"
-        if declared.isdigit() and int(declared) > most:
-            raise self._too_large(most)
+        self.check_length()
         parts: list[bytes] = []
         size = 0
         more = True
@@ -121,13 +117,21 @@ class Incoming:
                 raise ClientDisconnect
             part, more = message.get("body", b""), message.get("more_body", False)
             size += len(part)
-            if size > most:
-                raise self._too_large(most)
+            self.check_size(size)
             parts.append(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _too_large(self, most: int) -> BodyTooLarge:
-        return BodyTooLarge(f"a body may have {most} bytes (limits.max_body_bytes): send fewer rows")
+    def check_length(self) -> None:
+        """Raises BodyTooLarge where the length that was declared is over the limit."""
+        declared = self.header(b"content-length")
+        if declared is not None and declared.isdigit():
+            self.check_size(int(declared))
+
+    def check_size(self, size: int) -> None:
+        """Raises BodyTooLarge where so many bytes are over the limit."""
+        most = self.edge.settings.max_body_bytes
+        if size > most:
+            raise BodyTooLarge(f"a body may have {most} bytes (limits.max_body_bytes): send fewer rows")
 
     async def send(self, reply: Reply) -> None:
         """Answer over ASGI, past the layers around the router: they have nothing to add."""

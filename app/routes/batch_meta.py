@@ -1,5 +1,6 @@
 """Routes of batch meta: the description of a list of samples."""
 
+from collections.abc import Awaitable
 from typing import get_args
 
 from batchmeta.wire import replies
@@ -46,13 +47,13 @@ _PAGE_EXAMPLE = {**EXAMPLE, "missing_keys": [], "next_cursor": None}
     reply_example=_PAGE_EXAMPLE,
     is_read=True,
 )
-async def read(call: Incoming, body: Read) -> Reply:
+def read(call: Incoming, body: Read) -> Awaitable[Reply]:
     """Read batch meta of the selected samples; consumes nothing.
 
     `production_status` is 1 where every requested field that the partition knows is produced. Name the fields you need:
     absent means all known now, so a status may fall as fields appear. Indexes not held keep their place with status 0.
     """
-    return await call.engine(
+    return call.engine(
         operations.read,
         render.page(),
         call.partition_id,
@@ -67,7 +68,7 @@ async def read(call: Incoming, body: Read) -> Reply:
 @routes.route(
     "GET", _PATH, ReadQuery, {200: replies.BatchMeta}, errors=_GONE, reply_example=_PAGE_EXAMPLE, has_etag=True
 )
-async def get_batch_meta(call: Incoming, query: ReadQuery) -> Reply:
+def get_batch_meta(call: Incoming, query: ReadQuery) -> Awaitable[Reply]:
     """Batch meta of all samples as a GET, with an ETag.
 
     `fields` and `include` are lists separated by commas. `If-None-Match` with the tag you have: 304 while nothing
@@ -79,7 +80,7 @@ async def get_batch_meta(call: Incoming, query: ReadQuery) -> Reply:
         raise Invalid.at("query.include", f"has no part {stray[0]!r}: use {', '.join(get_args(Include))}")
     tag = etag_of(call, f"?{call.query}")
     header = call.header(b"if-none-match")
-    return await call.engine(
+    return call.engine(
         operations.read_if_changed,
         render.tagged_page(tag),  # type: ignore[arg-type]  # mypy takes a union for its common base
         call.partition_id,

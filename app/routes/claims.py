@@ -1,5 +1,7 @@
 """Routes of claims with a lease: acks, more time, who holds what."""
 
+from collections.abc import Awaitable
+
 from batchmeta.wire import replies
 from batchmeta.wire.requests import AckClaim, Empty, ExtendClaim, ListClaims
 from core.names import check_name
@@ -41,7 +43,7 @@ _SEEN = {
         "open": 0,
     },
 )
-async def ack(call: Incoming, body: AckClaim) -> Reply:
+def ack(call: Incoming, body: AckClaim) -> Awaitable[Reply]:
     """Ack: say what became of a claim's samples.
 
     Accepted ones are consumed and never come again for this task; released ones come again; rejected ones are dead.
@@ -51,7 +53,7 @@ async def ack(call: Incoming, body: AckClaim) -> Reply:
 
     A release takes its attempt back, so that it never makes a sample dead; with `"counts": true` the attempt stays.
     """
-    return await call.engine(leases.ack, render.acked, call.claim_id, _ack(body))
+    return call.engine(leases.ack, render.acked, call.claim_id, _ack(body))
 
 
 def _ack(body: AckClaim) -> Ack:
@@ -70,24 +72,24 @@ def _ack(body: AckClaim) -> Ack:
     example={"token": "k3JxUQm1Ym5eTtLp", "lease_s": 600},
     reply_example={"open": 2, "expires_in_s": 600.0},
 )
-async def extend(call: Incoming, body: ExtendClaim) -> Reply:
+def extend(call: Incoming, body: ExtendClaim) -> Awaitable[Reply]:
     """Extend a lease: it ends `lease_s` seconds from now."""
-    return await call.engine(leases.extend, render.extended, call.claim_id, body.token, body.lease_s)
+    return call.engine(leases.extend, render.extended, call.claim_id, body.token, body.lease_s)
 
 
 @routes.route("GET", "/v1/claims", ListClaims, {200: replies.ClaimList}, reply_example={"claims": [_SEEN]})
-async def list_claims(call: Incoming, query: ListClaims) -> Reply:
+def list_claims(call: Incoming, query: ListClaims) -> Awaitable[Reply]:
     """Open claims with a lease, oldest first: of a partition, a task, a worker where named."""
     for member in ("partition_id", "task", "worker"):
         if (name := getattr(query, member)) is not None:
             check_name(name, f"query.{member}")
-    return await call.engine(leases.list_claims, render.claims, query.partition_id, query.task, query.worker)
+    return call.engine(leases.list_claims, render.claims, query.partition_id, query.task, query.worker)
 
 
 @routes.route("GET", _CLAIM, Empty, {200: replies.ClaimSeen}, errors=("claim-not-found",), reply_example=_SEEN)
-async def get_claim(call: Incoming, query: Empty) -> Reply:
+def get_claim(call: Incoming, query: Empty) -> Awaitable[Reply]:
     """One claim with a lease; the last 10,000 closed ones are remembered, with `open: 0`."""
-    return await call.engine(leases.get_claim, render.seen, call.claim_id)
+    return call.engine(leases.get_claim, render.seen, call.claim_id)
 
 
 @routes.route(
@@ -98,9 +100,9 @@ async def get_claim(call: Incoming, query: Empty) -> Reply:
     example={},
     reply_example={"released": 2, "claims": ["c3"]},
 )
-async def release_worker(call: Incoming, body: Empty) -> Reply:
+def release_worker(call: Incoming, body: Empty) -> Awaitable[Reply]:
     """A worker died: its leases end now as if their time was up, and its samples go out again.
 
     The hand-outs count as attempts, because a sample may have been what killed it.
     """
-    return await call.engine(leases.release_worker, render.released_worker, call.path_params["worker"])
+    return call.engine(leases.release_worker, render.released_worker, call.path_params["worker"])

@@ -1,5 +1,7 @@
 """Routes of clears: samples go only after their bytes have gone."""
 
+from collections.abc import Awaitable
+
 from batchmeta.wire import replies
 from batchmeta.wire.requests import ClearQuery, Empty, ListClears, PlanClear
 from core.operations import clears
@@ -32,7 +34,7 @@ _LINE = {"clear_id": "x9", "partition_id": "train@step_0", "state": "pending", "
     example={"global_indexes": [0, 1]},
     reply_example={**_HEAD, "state": "pending", "plan": _PLAN, "skipped_clearing": []},
 )
-async def plan_clear(call: Incoming, body: PlanClear) -> Reply:
+def plan_clear(call: Incoming, body: PlanClear) -> Awaitable[Reply]:
     """Plan a clear: hide samples, and learn which bytes to delete.
 
     A selector, or `all: true`, and of those samples only what `where` lets pass; unknown ones are skipped, and so are
@@ -41,7 +43,7 @@ async def plan_clear(call: Incoming, body: PlanClear) -> Reply:
     Delete those bytes, then commit; or abort, and the samples are back. Leases go on meanwhile. `tombstone: true`: once
     committed, the keys are never created again.
     """
-    return await call.engine(
+    return call.engine(
         clears.plan_clear,
         render.planned_clear,
         call.partition_id,
@@ -59,12 +61,12 @@ async def plan_clear(call: Incoming, body: PlanClear) -> Reply:
     example={},
     reply_example={**_HEAD, "revision": 10, "state": "committed", "cleared": 2},
 )
-async def commit_clear(call: Incoming, body: Empty) -> Reply:
+def commit_clear(call: Incoming, body: Empty) -> Awaitable[Reply]:
     """Commit a clear: its samples are gone for good, and so are leases on them.
 
     Again: the same answer. After an abort: 409 `clear-closed`.
     """
-    return await call.engine(clears.commit_clear, render.committed_clear, call.path_params["clear_id"])
+    return call.engine(clears.commit_clear, render.committed_clear, call.path_params["clear_id"])
 
 
 @routes.route(
@@ -76,12 +78,12 @@ async def commit_clear(call: Incoming, body: Empty) -> Reply:
     example={},
     reply_example={**_HEAD, "revision": 10, "state": "aborted"},
 )
-async def abort_clear(call: Incoming, body: Empty) -> Reply:
+def abort_clear(call: Incoming, body: Empty) -> Awaitable[Reply]:
     """Abort a clear: its samples are back with all they had, and with what leases made of them meanwhile.
 
     Again: the same answer. After a commit: 409 `clear-closed`.
     """
-    return await call.engine(clears.abort_clear, render.aborted_clear, call.path_params["clear_id"])
+    return call.engine(clears.abort_clear, render.aborted_clear, call.path_params["clear_id"])
 
 
 @routes.route(
@@ -91,12 +93,12 @@ async def abort_clear(call: Incoming, body: Empty) -> Reply:
     {200: replies.ClearList},
     reply_example={"clears": [_LINE], "next_cursor": None},
 )
-async def list_clears(call: Incoming, query: ListClears) -> Reply:
+def list_clears(call: Incoming, query: ListClears) -> Awaitable[Reply]:
     """List clears in the order they were planned: the pending ones and the last 10,000 closed.
 
     With `state` only those of that state.
     """
-    return await call.engine(clears.list_clears, render.clears, query.state, query.limit or 1000, query.cursor)
+    return call.engine(clears.list_clears, render.clears, query.state, query.limit or 1000, query.cursor)
 
 
 @routes.route(
@@ -107,6 +109,6 @@ async def list_clears(call: Incoming, query: ListClears) -> Reply:
     errors=("clear-not-found",),
     reply_example={**_HEAD, "state": "pending", "count": 2, "age_s": 1.5, "plan": _PLAN},
 )
-async def get_clear(call: Incoming, query: ClearQuery) -> Reply:
+def get_clear(call: Incoming, query: ClearQuery) -> Awaitable[Reply]:
     """One clear, with its plan until it is closed."""
-    return await call.engine(clears.get_clear, render.clear, call.path_params["clear_id"], bool(query.expand))
+    return call.engine(clears.get_clear, render.clear, call.path_params["clear_id"], bool(query.expand))

@@ -1,5 +1,7 @@
 """Routes of partitions: named sets of samples of one kind."""
 
+from collections.abc import Awaitable
+
 from batchmeta.wire import replies
 from batchmeta.wire.requests import Empty, ListPartitions, PartitionQuery, PatchPartition, PutPartition
 from core.errors import Invalid
@@ -40,13 +42,13 @@ _EXAMPLE = {
     reply_example=_EXAMPLE,
     has_etag=True,
 )
-async def put_partition(call: Incoming, body: PutPartition) -> Reply:
+def put_partition(call: Incoming, body: PutPartition) -> Awaitable[Reply]:
     """Make a partition, or give one its settings.
 
     201 when it is new; 200 when it exists without settings (now it has these) or with the same ones. With other
     settings: 409. Settings are optional: insert makes a partition without any.
     """
-    return await call.engine(
+    return call.engine(
         operations.put_partition,
         render.partition(etag_of(call)),
         call.partition_id,
@@ -67,12 +69,12 @@ async def put_partition(call: Incoming, body: PutPartition) -> Reply:
     reply_example=_EXAMPLE | {"max_samples": 4096},
     has_etag=True,
 )
-async def patch_partition(call: Incoming, body: PatchPartition) -> Reply:
+def patch_partition(call: Incoming, body: PatchPartition) -> Awaitable[Reply]:
     """Change a partition's settings; what is left out stays.
 
     A later PUT is compared with the earlier PUT, not with this.
     """
-    return await call.engine(
+    return call.engine(
         operations.patch_partition,
         render.partition(etag_of(call)),
         call.partition_id,
@@ -92,13 +94,13 @@ async def patch_partition(call: Incoming, body: PatchPartition) -> Reply:
     reply_example=_EXAMPLE | {"state": "sealed", "expected_samples": 2},
     has_etag=True,
 )
-async def seal_partition(call: Incoming, body: Empty) -> Reply:
+def seal_partition(call: Incoming, body: Empty) -> Awaitable[Reply]:
     """Seal a partition: it takes no more samples, and expects those that it has.
 
     A claim that waits for a full batch then gets the last rows as soon as all of them are ready, and a task is `done`
     once it has consumed every one. Sealing again changes nothing.
     """
-    return await call.engine(operations.seal_partition, render.partition(etag_of(call)), call.partition_id)
+    return call.engine(operations.seal_partition, render.partition(etag_of(call)), call.partition_id)
 
 
 @routes.route(
@@ -120,12 +122,12 @@ async def seal_partition(call: Incoming, body: Empty) -> Reply:
         "next_cursor": None,
     },
 )
-async def list_partitions(call: Incoming, query: ListPartitions) -> Reply:
+def list_partitions(call: Incoming, query: ListPartitions) -> Awaitable[Reply]:
     """List partitions in the order they were made.
 
     `prefix` keeps those whose name starts with it. Pass `next_cursor` back as `cursor` for the next page.
     """
-    return await call.engine(
+    return call.engine(
         operations.list_partitions, render.partitions, query.prefix or "", query.limit or _PAGE, query.cursor
     )
 
@@ -139,7 +141,7 @@ async def list_partitions(call: Incoming, query: ListPartitions) -> Reply:
     reply_example=_EXAMPLE,
     has_etag=True,
 )
-async def get_partition(call: Incoming, query: PartitionQuery) -> Reply:
+def get_partition(call: Incoming, query: PartitionQuery) -> Awaitable[Reply]:
     """A partition's settings, fields and tasks.
 
     `fields` says for how many rows each is produced; `tasks` lists consumers from their first hand-out. The `ETag` may
@@ -150,8 +152,8 @@ async def get_partition(call: Incoming, query: PartitionQuery) -> Reply:
         raise Invalid.at("query.wait_s", "needs revision: the one that you have seen")
     shown = render.partition(etag_of(call))
     if query.revision is None or not query.wait_s:
-        return await call.engine(operations.get_partition, shown, call.partition_id)
-    return await call.waiting_engine(operations.await_partition, shown, call.partition_id, query.revision, query.wait_s)
+        return call.engine(operations.get_partition, shown, call.partition_id)
+    return call.waiting_engine(operations.await_partition, shown, call.partition_id, query.revision, query.wait_s)
 
 
 @routes.route(
@@ -162,7 +164,7 @@ async def get_partition(call: Incoming, query: PartitionQuery) -> Reply:
     errors=("precondition-failed",),
     reply_example={"partition_id": "train@step_0", "revision": 1540, "cleared_samples": 512},
 )
-async def delete_partition(call: Incoming, query: Empty) -> Reply:
+def delete_partition(call: Incoming, query: Empty) -> Awaitable[Reply]:
     """Delete a partition and all its samples.
 
     With `If-Match` only at a state that it names, else 412; a weak tag (`W/`) names none. Absent or deleted: 200 with
@@ -171,4 +173,4 @@ async def delete_partition(call: Incoming, query: Empty) -> Reply:
     header = call.header(b"if-match")
     tag = etag_of(call)
     matches = None if header is None else lambda revision: names(header, tag(revision))
-    return await call.engine(operations.delete_partition, render.deleted_partition, call.partition_id, matches)
+    return call.engine(operations.delete_partition, render.deleted_partition, call.partition_id, matches)

@@ -1,5 +1,7 @@
 """Routes of production: which fields are written to the storage backend, and where the bytes lie."""
 
+from collections.abc import Awaitable
+
 from batchmeta.wire import replies
 from batchmeta.wire.requests import (
     BackendMetaQuery,
@@ -54,14 +56,14 @@ _BACKEND_META = {
     },
     reply_example={"partition_id": "train@step_0", "revision": 3, "global_indexes": [0, 1], "created": 2},
 )
-async def produce(call: Incoming, body: Produce) -> Reply:
+def produce(call: Incoming, body: Produce) -> Awaitable[Reply]:
     """Produce: the data of these fields is in the storage backend.
 
     One atomic step: rows (`create: true` with keys), schema, ready bits, backend meta and custom meta. Nobody sees a
     ready row without its custom meta. Sent twice, it is once. With `on_cleared: "skip"` samples that were cleared are
     left out and named in `skipped`, instead of refusing the call; one whose clear is pending refuses it with 409.
     """
-    return await call.engine(
+    return call.engine(
         operations.produce,
         render.produced,
         call.partition_id,
@@ -88,10 +90,10 @@ async def produce(call: Incoming, body: Produce) -> Reply:
         "next_cursor": None,
     },
 )
-async def read_production(call: Incoming, query: ProductionQuery) -> Reply:
+def read_production(call: Incoming, query: ProductionQuery) -> Awaitable[Reply]:
     """Production status, 0 or 1 per sample and field, in the order asked."""
     names = tuple(listed(query.fields) or ())
-    return await call.engine(
+    return call.engine(
         read.read_production, render.production, call.partition_id, names, query.limit or 1000, query.cursor
     )
 
@@ -105,13 +107,13 @@ async def read_production(call: Incoming, query: ProductionQuery) -> Reply:
     example={"keys": ["7f_0_1"], "fields": ["input_ids"]},
     reply_example={"partition_id": "train@step_0", "revision": 9, "revoked": 1},
 )
-async def revoke(call: Incoming, body: Revoke) -> Reply:
+def revoke(call: Incoming, body: Revoke) -> Awaitable[Reply]:
     """Revoke production: the backend lost the bytes of these fields.
 
     Only readiness falls: schema, sizes, backend and custom meta stay, and so do leases. No claim hands the samples out
     until the fields are produced again. Samples that are not held and cells that are not ready count 0.
     """
-    return await call.engine(
+    return call.engine(
         revoke_cells, render.revoked(call.partition_id), call.partition_id, selector(body), tuple(body.fields)
     )
 
@@ -126,10 +128,10 @@ async def revoke(call: Incoming, body: Revoke) -> Reply:
     reply_example=_BACKEND_META,
     is_read=True,
 )
-async def read_backend_meta(call: Incoming, body: ReadBackendMeta) -> Reply:
+def read_backend_meta(call: Incoming, body: ReadBackendMeta) -> Awaitable[Reply]:
     """Backend meta of the selected samples: where the bytes of each cell lie; null where nothing is recorded."""
     view = View(None if body.fields is None else tuple(body.fields), expand=bool(body.expand))
-    return await call.engine(
+    return call.engine(
         read.read_backend_meta,
         render.backend_meta,
         call.partition_id,
@@ -148,12 +150,12 @@ async def read_backend_meta(call: Incoming, body: ReadBackendMeta) -> Reply:
     errors=_GONE,
     reply_example=_BACKEND_META,
 )
-async def get_backend_meta(call: Incoming, query: BackendMetaQuery) -> Reply:
+def get_backend_meta(call: Incoming, query: BackendMetaQuery) -> Awaitable[Reply]:
     """Backend meta as a GET: `fields=a,b` and `global_indexes=0,1`, both optional."""
     fields = listed(query.fields)
     view = View(None if fields is None else tuple(fields), expand=bool(query.expand))
     chosen = Selector(listed_indexes(query.global_indexes))
-    return await call.engine(
+    return call.engine(
         read.read_backend_meta,
         render.backend_meta,
         call.partition_id,
@@ -173,9 +175,9 @@ async def get_backend_meta(call: Incoming, query: BackendMetaQuery) -> Reply:
     example={"global_indexes": [0], "backend_meta": {"input_ids": [{"packed_size": 1834}]}},
     reply_example={"partition_id": "train@step_0", "revision": 8, "global_indexes": [0]},
 )
-async def patch_backend_meta(call: Incoming, body: PatchBackendMeta) -> Reply:
+def patch_backend_meta(call: Incoming, body: PatchBackendMeta) -> Awaitable[Reply]:
     """Set backend meta: the backend moved the bytes. Makes nothing ready."""
-    return await call.engine(
+    return call.engine(
         operations.patch_backend_meta,
         render.patched_backend_meta,
         call.partition_id,

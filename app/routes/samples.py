@@ -1,5 +1,7 @@
 """Routes of samples: rows of a partition, their keys and custom meta."""
 
+from collections.abc import Awaitable
+
 from batchmeta.wire import replies
 from batchmeta.wire.requests import DeleteSamples, Insert, ListKeys, LookupKeys, PatchCustomMeta
 from core.errors import Invalid
@@ -57,7 +59,7 @@ WRITE_ERRORS = (
         "created": 2,
     },
 )
-async def insert(call: Incoming, body: Insert) -> Reply:
+def insert(call: Incoming, body: Insert) -> Awaitable[Reply]:
     """Insert samples: `count` new ones, or one per key.
 
     Makes the partition if need be. A key that exists keeps its index; meta given for it is merged. One that is being
@@ -65,7 +67,7 @@ async def insert(call: Incoming, body: Insert) -> Reply:
     have no produced field within so many seconds disappear, as if they had never been inserted; inserting them again
     renews it.
     """
-    return await call.engine(
+    return call.engine(
         produce.insert, render.inserted, call.partition_id, body.count, row_write(body), bool(body.expand)
     )
 
@@ -79,7 +81,7 @@ async def insert(call: Incoming, body: Insert) -> Reply:
     example={"global_indexes": [0, 1]},
     reply_example={"partition_id": "train@step_0", "revision": 9, "cleared": 2, "skipped_clearing": []},
 )
-async def delete_samples(call: Incoming, body: DeleteSamples) -> Reply:
+def delete_samples(call: Incoming, body: DeleteSamples) -> Awaitable[Reply]:
     """Delete samples at once: by index, by key, by group, or by what their keys begin with.
 
     Unknown ones are skipped, so that sending it again is harmless; those of a pending clear are left to it. With
@@ -87,9 +89,7 @@ async def delete_samples(call: Incoming, body: DeleteSamples) -> Reply:
     are gone is the caller's matter: a clear asks for that first.
     """
     where = some_where(body.where, "body.where")
-    return await call.engine(
-        delete, render.deleted_samples(call.partition_id), call.partition_id, selector(body), where
-    )
+    return call.engine(delete, render.deleted_samples(call.partition_id), call.partition_id, selector(body), where)
 
 
 @routes.route(
@@ -101,14 +101,14 @@ async def delete_samples(call: Incoming, body: DeleteSamples) -> Reply:
     example={"global_indexes": [0, 1], "custom_meta": [{"reward": 0.5}, None]},
     reply_example={"partition_id": "train@step_0", "revision": 7},
 )
-async def patch_custom_meta(call: Incoming, body: PatchCustomMeta) -> Reply:
+def patch_custom_meta(call: Incoming, body: PatchCustomMeta) -> Awaitable[Reply]:
     """Merge custom meta, sample by sample (RFC 7396).
 
     Writers of different members lose nothing. `null` in the column leaves a sample alone; `null` in a patch removes a
     member. With `if_revision` only if none of the samples changed after that revision, else 412 naming those that did.
     With `ttl_s` the samples without a produced field have so many seconds from now to get one, as for an insert.
     """
-    return await call.engine(
+    return call.engine(
         produce.patch_custom_meta, render.patched_custom_meta, call.partition_id, row_write(body), body.if_revision
     )
 
@@ -123,9 +123,9 @@ async def patch_custom_meta(call: Incoming, body: PatchCustomMeta) -> Reply:
     reply_example={"partition_id": "train@step_0", "revision": 7, "keys": ["7f_0_0", None]},
     is_read=True,
 )
-async def lookup_keys(call: Incoming, body: LookupKeys) -> Reply:
+def lookup_keys(call: Incoming, body: LookupKeys) -> Awaitable[Reply]:
     """The keys of these indexes; null for samples without one and for indexes not held."""
-    return await call.engine(read.lookup_keys, render.found_keys, call.partition_id, body.global_indexes)
+    return call.engine(read.lookup_keys, render.found_keys, call.partition_id, body.global_indexes)
 
 
 @routes.route(
@@ -141,7 +141,7 @@ async def lookup_keys(call: Incoming, body: LookupKeys) -> Reply:
         "next_cursor": None,
     },
 )
-async def list_keys(call: Incoming, query: ListKeys) -> Reply:
+def list_keys(call: Incoming, query: ListKeys) -> Awaitable[Reply]:
     """List keyed samples in index order, those whose key starts with `prefix`.
 
     A sample's `revision` is that of its last change of key, group, schema, readiness, backend or custom meta. `where`,
@@ -158,8 +158,8 @@ async def list_keys(call: Incoming, query: ListKeys) -> Reply:
     if query.since_revision is None:
         if query.wait_s is not None:
             raise Invalid.at("query.wait_s", "needs since_revision: the one that you have seen")
-        return await call.engine(read.list_keys, render.key_list, call.partition_id, prefix, limit, query.cursor, where)
+        return call.engine(read.list_keys, render.key_list, call.partition_id, prefix, limit, query.cursor, where)
     asked = changes.ChangesRequest(query.since_revision, prefix, where, limit, query.cursor)
     if not query.wait_s:
-        return await call.engine(changes.list_changes, render.key_changes, call.partition_id, asked)
-    return await call.waiting_engine(changes.await_changes, render.key_changes, call.partition_id, asked, query.wait_s)
+        return call.engine(changes.list_changes, render.key_changes, call.partition_id, asked)
+    return call.waiting_engine(changes.await_changes, render.key_changes, call.partition_id, asked, query.wait_s)

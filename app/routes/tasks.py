@@ -1,6 +1,6 @@
 """Routes of tasks: named consumers, what they claim and what they have consumed."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from batchmeta.wire import replies
@@ -65,7 +65,7 @@ _GONE = ("partition-not-found", "partition-cleared")
         },
     },
 )
-async def claim(call: Incoming, body: Claim) -> Reply:
+def claim(call: Incoming, body: Claim) -> Awaitable[Reply]:
     """Claim a batch: every requested field is produced for every row, and none was consumed by this task.
 
     201 with the batch; its rows are now consumed by the task. 200 with `claim: null` when there is not enough: `ready`
@@ -87,8 +87,8 @@ async def claim(call: Incoming, body: Claim) -> Reply:
     """
     wanted = _wanted(call, body)
     if wanted.wait_s == 0:
-        return await call.engine(operations.claim_now, render.claim, call.partition_id, wanted)
-    return await call.waiting_engine(operations.claim, render.claim, call.partition_id, wanted)
+        return call.engine(operations.claim_now, render.claim, call.partition_id, wanted)
+    return call.waiting_engine(operations.claim, render.claim, call.partition_id, wanted)
 
 
 @routes.route(
@@ -112,12 +112,12 @@ async def claim(call: Incoming, body: Claim) -> Reply:
     },
     is_read=True,
 )
-async def explain(call: Incoming, body: Claim) -> Reply:
+def explain(call: Incoming, body: Claim) -> Awaitable[Reply]:
     """Explain: what a claim with this body would find, and why not more. Changes nothing, registers nothing.
 
     `ready` counts the rows this task could take now, before groups; `blocking` says what holds the others back.
     """
-    return await call.engine(operations.explain_claim, render.explained, call.partition_id, _wanted(call, body))
+    return call.engine(operations.explain_claim, render.explained, call.partition_id, _wanted(call, body))
 
 
 def _wanted(call: Incoming, body: Claim) -> operations.ClaimRequest:
@@ -171,12 +171,12 @@ def _sampler(chosen: Mapping[str, Any] | None, own: Mapping[str, type[samplers.S
         "dead": [{"global_index": 7, "key": "7f_0_7", "reason": "max-attempts", "attempts": 5}],
     },
 )
-async def list_dead(call: Incoming, query: Empty) -> Reply:
+def list_dead(call: Incoming, query: Empty) -> Awaitable[Reply]:
     """Samples that are dead for this task: rejected, or handed out `max_attempts` times without an accept.
 
     A reset of the task revives them.
     """
-    return await call.engine(leases.list_dead, render.dead, call.partition_id, call.task)
+    return call.engine(leases.list_dead, render.dead, call.partition_id, call.task)
 
 
 @routes.route(
@@ -198,12 +198,12 @@ async def list_dead(call: Incoming, query: Empty) -> Reply:
         "next_cursor": None,
     },
 )
-async def read_consumption(call: Incoming, query: ConsumptionQuery) -> Reply:
+def read_consumption(call: Incoming, query: ConsumptionQuery) -> Awaitable[Reply]:
     """What this task has consumed: counts, and 0 or 1 per sample.
 
     `consumed` counts cleared samples too; `total` adds those still expected. `counts_only=true` leaves the samples out.
     """
-    return await call.engine(
+    return call.engine(
         consumption.read_consumption,
         render.consumption,
         call.partition_id,
@@ -226,11 +226,9 @@ _RESET = {"partition_id": "train@step_0", "revision": 12, "reset": 2}
     example={},
     reply_example=_RESET,
 )
-async def reset_task(call: Incoming, body: Empty) -> Reply:
+def reset_task(call: Incoming, body: Empty) -> Awaitable[Reply]:
     """Reset one task: it may consume every sample again."""
-    return await call.engine(
-        consumption.reset_consumption, render.reset(call.partition_id), call.partition_id, call.task
-    )
+    return call.engine(consumption.reset_consumption, render.reset(call.partition_id), call.partition_id, call.task)
 
 
 @routes.route(
@@ -242,6 +240,6 @@ async def reset_task(call: Incoming, body: Empty) -> Reply:
     example={},
     reply_example=_RESET,
 )
-async def reset_all(call: Incoming, body: Empty) -> Reply:
+def reset_all(call: Incoming, body: Empty) -> Awaitable[Reply]:
     """Reset all tasks of a partition."""
-    return await call.engine(consumption.reset_consumption, render.reset(call.partition_id), call.partition_id, None)
+    return call.engine(consumption.reset_consumption, render.reset(call.partition_id), call.partition_id, None)

@@ -153,3 +153,50 @@ def test_a_client_that_shuts_both_sides_down_is_no_fault(api: Api) -> None:
         connection.sendall(head("GET", "/healthz"))
         connection.shutdown(socket.SHUT_RDWR)
     assert api.ok("GET", "/healthz") == {"status": "ok"}
+
+
+def test_a_body_that_is_waited_for_is_asked_for_once_the_headers_are_accepted(api: Api) -> None:
+    request = post(f"{api.path}/samples", b'{"count": 1}').replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n")
+    top, _, body = request.partition(b"\r\n\r\n")
+    with connect(api.url) as connection:
+        connection.sendall(top + b"\r\n\r\n")
+        assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(body)
+        assert answer(connection).status_code == 201
+
+
+def test_a_body_that_would_be_refused_is_not_asked_for(api: Api) -> None:
+    with connect(api.url) as connection:
+        lines = ("Expect: 100-continue", "Content-Length: 12", "Accept: text/html")
+        connection.sendall(head("POST", f"{api.path}/samples", JSON, *lines))
+        refused(answer(connection), 406, "not-acceptable")
+
+
+def test_thousands_of_requests_in_one_piece_are_answered_in_their_order(api: Api) -> None:
+    """Those that need no engine too, one of which could otherwise start the next before it is over."""
+    some = head("GET", "/healthz") + head("GET", f"{api.path}/none") + post(f"{api.path}/samples", b'{"count": 1}')
+    replies = last_words(api.url, some * 700)
+    assert [reply.status_code for reply in replies] == [200, 404, 201] * 700
+    assert [reply.json()["global_indexes"] for reply in replies[2::3]] == sorted(
+        reply.json()["global_indexes"] for reply in replies[2::3]
+    )
+
+
+def test_a_large_body_behind_a_call_that_waits_arrives_whole(api: Api) -> None:
+    api.insert("a")
+    rows = json.dumps({"keys": [f"{number:0200}" for number in range(3000)]}).encode()
+    with connect(api.url) as connection:
+        connection.sendall(waiting_claim(api) + post(f"{api.path}/samples", rows)[:-1])
+        api.produce(["a"], "n")
+        assert answer(connection).json()["batch"]["keys"] == ["a"]
+        connection.sendall(rows[-1:])
+        assert answer(connection).status_code == 201
+    assert api.ok("GET", "")["num_samples"] == 3001
+
+
+def test_replies_that_a_slow_reader_has_to_wait_for_come_whole_and_in_order(api: Api) -> None:
+    keys = [f"{number:0500}" for number in range(2000)]
+    api.ok("POST", "samples", {"keys": keys})
+    calls = [head("GET", f"{api.path}/batch-meta?limit={limit}") for limit in range(1990, 2000)]
+    replies = last_words(api.url, b"".join(calls))
+    assert [reply.json()["keys"] for reply in replies] == [keys[:limit] for limit in range(1990, 2000)]
