@@ -13,6 +13,7 @@ from . import (
     memory,
     parked,
     puts,
+    reads,
     request,
     shape,
 )
@@ -30,5 +31,6 @@ CASES: tuple[Case, ...] = (
     parked.CASE,
     memory.CASE,
     executor.CASE,
+    reads.CASE,
     devices.CASE,
 )

@@ -26,7 +26,7 @@ def run(place: Place) -> Outcome:
     """Theirs, ours by wrk and ours by the client, in turns; each round is a task of its own on the same pool."""
     note = ""
     with place.server("claims") as ours, Child(Worker, ours.url) as worker:
-        _fill(place, ours)
+        fill(place, ours)
         sides: dict[str, Any] = {"client": Client(worker, place)}
         try:
             wrk.require()
@@ -47,7 +47,8 @@ def _theirs(peer: PeerLike, place: Place) -> list[float]:
     return [peer.rate("claim", place.scale.seconds, AT_ONCE).calls_per_s]
 
 
-def _fill(place: Place, ours: Server) -> None:
+def fill(place: Place, ours: Server) -> None:
+    """The pool that all rounds claim from."""
     seconds = max(1.0, place.scale.seconds)  # wrk's shortest run
     wanted = int(AT_MOST_PER_S * seconds * SIZE)
     profile = place.profile(min(CHUNK, place.scale.large * 64))
@@ -67,8 +68,8 @@ def _names(profile: Profile, number: int) -> dict[str, list[str]]:
 class Wrk:
     """Each call is one round. Afterwards its task must have consumed as many rows as replies were counted."""
 
-    def __init__(self, ours: Server, place: Place) -> None:
-        self.ours, self.place = ours, place
+    def __init__(self, ours: Server, place: Place, at_once: int = AT_ONCE) -> None:
+        self.ours, self.place, self.at_once = ours, place, at_once
         self.tails: list[float] = []
         self.body: Path = place.scratch / "claim.json"
         self.body.write_text(json.dumps({"fields": CLAIMED, "batch_size": SIZE, "compact": True}))
@@ -77,9 +78,9 @@ class Wrk:
         task = f"/partitions/{POOL}/tasks/wrk_{len(self.tails)}"
         wanted = f'"size":{SIZE},'
         seconds = self.place.scale.seconds
-        done = wrk.load("claim", self.ours.url, seconds, AT_ONCE, f"/v1{task}/claims", self.body, wanted)
+        done = wrk.load("post", self.ours.url, seconds, self.at_once, f"/v1{task}/claims", self.body, 201, wanted)
         consumed = self.ours.call("GET", f"{task}/consumption?counts_only=true")["consumed"]
-        check_count("consumed rows", consumed, done["requests"], SIZE, AT_ONCE)
+        check_count("consumed rows", consumed, done["requests"], SIZE, self.at_once)
         self.tails.append(done["p99_ms"])
         return [done["requests"] / done["seconds"]]
 

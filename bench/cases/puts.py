@@ -58,16 +58,17 @@ def one_row_bodies(profile: Profile) -> list[Json]:
 class Wrk:
     """Each call is one round. Afterwards there must be as many samples as replies were counted."""
 
-    def __init__(self, ours: Server, body: Path, place: Place) -> None:
-        self.ours, self.body, self.place = ours, body, place
+    def __init__(self, ours: Server, body: Path, place: Place, at_once: int = AT_ONCE) -> None:
+        self.ours, self.body, self.place, self.at_once = ours, body, place, at_once
         self.tails: list[float] = []
 
     def __call__(self) -> list[float]:
         partition = f"wrk_{len(self.tails)}"
         path = f"/v1/partitions/{partition}/production"
         prefix = self.place.profile(ROWS).keys[0]
-        done = wrk.load("put", self.ours.url, self.place.scale.seconds, AT_ONCE, path, self.body, prefix)
-        check_count("samples", self.ours.call("GET", f"/partitions/{partition}")["num_samples"], done["requests"])
+        done = wrk.load("put", self.ours.url, self.place.scale.seconds, self.at_once, path, self.body, prefix)
+        there = self.ours.call("GET", f"/partitions/{partition}")["num_samples"]
+        check_count("samples", there, done["requests"], at_once=self.at_once)
         self.tails.append(done["p99_ms"])
         return [done["requests"] / done["seconds"]]
 

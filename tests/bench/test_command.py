@@ -142,6 +142,7 @@ def test_list_names_all_cases(capsys: pytest.CaptureFixture[str]) -> None:
         "parked",
         "memory",
         "executor",
+        "reads",
         "devices",
     ]
 

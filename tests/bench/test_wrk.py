@@ -77,10 +77,10 @@ def test_a_claim_with_too_few_rows_is_counted(stub: Stub, tmp_path: Path) -> Non
     body = tmp_path / "claim.json"
     body.write_text('{"batch_size": 8}')
     stub.status, stub.reply = 201, b'{"size":8,"is_ready":true}'
-    assert load(stub, "claim", body, '"size":8,')["requests"] > 0
+    assert load(stub, "post", body, 201, '"size":8,')["requests"] > 0
     stub.reply = b'{"size":7,"is_ready":true}'
-    with pytest.raises(wrk.WrkFailed, match=r"^wrk claim: (\d+) wrong of \1 replies$"):
-        load(stub, "claim", body, '"size":8,')
+    with pytest.raises(wrk.WrkFailed, match=r"^wrk post: (\d+) wrong of \1 replies$"):
+        load(stub, "post", body, 201, '"size":8,')
     stub.status, stub.reply = 200, b'{"size":8,"is_ready":true}'
     with pytest.raises(wrk.WrkFailed):
-        load(stub, "claim", body, '"size":8,')
+        load(stub, "post", body, 201, '"size":8,')

@@ -1,12 +1,12 @@
--- Claims. Arguments: path, file with the body, text that every reply must hold.
-local body, path
+-- The same POST again and again. Arguments: path, file with the body, status and text that every reply must have.
+local body, path, status, wanted
 local threads = {}
 wrong = 0
 
 function setup(thread) table.insert(threads, thread) end
 
 function init(args)
-   path, wanted = args[1], args[3]
+   path, status, wanted = args[1], tonumber(args[3]), args[4]
    local file = assert(io.open(args[2]))
    body = file:read("*a")
    file:close()
@@ -15,8 +15,8 @@ end
 
 function request() return wrk.format("POST", path, nil, body) end
 
-function response(status, headers, reply)
-   if status ~= 201 or not reply:find(wanted, 1, true) then wrong = wrong + 1 end
+function response(got, headers, reply)
+   if got ~= status or not reply:find(wanted, 1, true) then wrong = wrong + 1 end
 end
 
 function done(summary, latency)
