@@ -30,7 +30,7 @@ def conduct(cases: Sequence[Case], results: Results, scale: Scale, start: StartP
     """Run them. Returns whether every target was reached."""
     with (
         _bar(console, len(cases)) as (bar, task),
-        _place(scale, results.path.parent, start, lambda text: bar.update(task, step=text)) as place,
+        placed(scale, results.path.parent, start, lambda text: bar.update(task, step=text)) as place,
     ):
         for case in cases:
             bar.update(task, description=case.name, step="")
@@ -50,8 +50,10 @@ def is_fine(line: Line) -> bool:
 
 
 @contextmanager
-def _place(scale: Scale, beside: Path, start: StartPeer | None, tell: Tell) -> Iterator[Place]:
+def placed(scale: Scale, beside: Path, start: StartPeer | None, tell: Tell) -> Iterator[Place]:
+    """A place with scratch space in the folder `beside`; all that it started is ended."""
     # Beside the results and not in /tmp, which may be in memory: journals must be on disk.
+    beside.mkdir(parents=True, exist_ok=True)
     with (
         TemporaryDirectory(prefix="scratch-", dir=beside.absolute()) as name,
         closing(Place(scale, Path(name), tell, start)) as place,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """`calls` per round and side; `tail_calls` where a p99 is judged; `seconds` of one load run."""
+    """`calls` per round and side, `tail_calls` where a p99 is judged; `seconds` of a load, `sampled_s` of a profile."""
 
     name: str
     rounds: int
@@ -18,6 +18,7 @@ class Scale:
     neighbours: tuple[int, int]
     stored: int
     workers: int
+    sampled_s: float
     is_judged: bool = True
 
     @property
@@ -27,9 +28,9 @@ class Scale:
 
 
 FULL = Scale(
-    "full", 5, 40, 200, 4.0, (1, 512, 1024), 8192, (1_000, 10_000, 100_000, 1_000_000), (50, 10_000), 100_000, 8
+    "full", 5, 40, 200, 4.0, (1, 512, 1024), 8192, (1_000, 10_000, 100_000, 1_000_000), (50, 10_000), 100_000, 8, 20
 )
 QUICK = Scale(
-    "quick", 2, 20, 200, 2.0, (1, 512, 1024), 8192, (1_000, 10_000, 100_000, 1_000_000), (50, 10_000), 50_000, 8
+    "quick", 2, 20, 200, 2.0, (1, 512, 1024), 8192, (1_000, 10_000, 100_000, 1_000_000), (50, 10_000), 50_000, 8, 10
 )
-SMOKE = Scale("smoke", 1, 2, 8, 0.2, (1, 16), 32, (200, 400), (2, 200), 500, 2, is_judged=False)
+SMOKE = Scale("smoke", 1, 2, 8, 0.2, (1, 16), 32, (200, 400), (2, 200), 500, 2, 1, is_judged=False)
