@@ -81,12 +81,15 @@ class ViewIn(Protocol):
     def expand(self) -> bool | None: ...
     @property
     def compact(self) -> bool | None: ...
+    @property
+    def share_columns(self) -> bool | None: ...
 
 
 def view(body: ViewIn, fields: list[str] | None) -> View:
     """What of a batch is asked for."""
     include = None if body.include is None else frozenset(body.include)
-    return View(None if fields is None else tuple(fields), include, bool(body.expand), bool(body.compact))
+    asked = None if fields is None else tuple(fields)
+    return View(asked, include, bool(body.expand), bool(body.compact), bool(body.share_columns))
 
 
 def listed(text: str | None) -> list[str] | None:

@@ -90,6 +90,7 @@ def get_batch_meta(call: Incoming, query: ReadQuery) -> Awaitable[Reply]:
             None if include is None else frozenset(include),
             bool(query.expand),
             bool(query.compact),
+            bool(query.share_columns),
         ),
         query.limit or MAX_ROWS,
         query.cursor,

@@ -92,10 +92,10 @@ def read_backend_meta(
     _fields(view)
     partition = engine.get(partition_id)
     page = select(partition, selector, limit, cursor)
-    fields, missing = known(partition, tuple(partition.fields) if view.fields is None else view.fields)
-    columns = BatchColumns(partition, page.rows, fields, view.expand).backend_meta()
+    asked = partition.grid.asked(view.fields)
+    columns = BatchColumns(partition, page.rows, asked, view.expand).backend_meta()
     return BackendMeta(
-        partition_id, partition.revision, page.indexes, page.next_cursor, page.missing_keys, tuple(missing), columns
+        partition_id, partition.revision, page.indexes, page.next_cursor, page.missing_keys, asked.missing, columns
     )
 
 

@@ -48,6 +48,7 @@ _DERIVED: Final[dict[tuple[type, str], Callable[[], object]]] = {
     (Partition, "filtered"): FilteredSupplies,
     (Partition, "_located"): lambda: NOWHERE,
     (Grid, "_placements"): Memo,
+    (Grid, "_asked"): dict,
     (Field, "_heads"): dict,
     (Lease, "began"): float,
     (Lease, "deadline"): float,

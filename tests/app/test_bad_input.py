@@ -186,6 +186,8 @@ READS = [
     ({"cursor": ""}, Q, "cursor"),
     ({"fields": ["a,b"]}, Q, "comma"),
     ({"expand": 1}, Q, "expand"),
+    ({"share_columns": "yes"}, Q, "body.share_columns"),
+    ({"share_columns": {"same_as": "ids"}}, Q, "body.share_columns"),
     ({"keys": ["nobody"], "strict": True}, "key-not-found", "key"),
     ({"fields": ["nobody"], "strict": True}, "field-not-found", "field"),
     ({"global_indexes": [BIG - 1], "strict": True}, "sample-not-found", "strict"),

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.columns import in_full
+
 from .service import Api, refused
 
 ALL = ["keys", "group_ids", "field_schema", "custom_meta", "backend_meta", "field_status"]
@@ -138,6 +140,28 @@ def test_one_row_is_never_const(api: Api) -> None:
     api.produce(["a"], "n", backend_meta={"n": [{"const": 1}]}, custom_meta=[{"const": 1}])
     body = read(api)
     assert (body["custom_meta"], body["backend_meta"]) == ([{"const": 1}], {"n": [{"const": 1}]})
+
+
+def test_equal_columns_of_several_fields_are_told_once_to_those_who_ask(api: Api) -> None:
+    schema = {name: {"dtype": dtype, "lengths": [2, 3]} for name, dtype in (("a", "int64"), ("b", "bool"))}
+    backend = {"a": [{"at": 1}, {"at": 2}], "b": [{"at": 1}, {"at": 2}], "c": {"const": "1"}, "d": {"const": "1"}}
+    schema |= {name: {"dtype": "int8", "shape": [4]} for name in "cd"}
+    api.ok(
+        "POST",
+        "production",
+        {"keys": ["x", "y"], "create": True, "field_schema": schema, "backend_meta": backend},
+    )
+    plain, told = read(api, compact=True), read(api, compact=True, share_columns=True)
+    assert told["field_schema"]["b"] == {**plain["field_schema"]["b"], "lengths": {"same_as": "a"}}
+    assert (told["backend_meta"]["b"], told["backend_meta"]["d"]) == ({"same_as": "a"}, {"same_as": "c"})
+    assert in_full(told) == plain == read(api, compact=True, share_columns=False)
+    expanded = read(api, expand=True, share_columns=True)
+    assert (expanded["backend_meta"]["c"], expanded["backend_meta"]["d"]) == (["1", "1"], {"same_as": "c"})
+    assert expanded["field_schema"]["b"]["shapes"] == {"same_as": "a"}
+    one = {"keys": ["x"], "compact": True}
+    assert read(api, **one, share_columns=True) == read(api, **one)
+    claimed = api.claim("a", "b", size=2, compact=True, share_columns=True).json()["batch"]
+    assert claimed["field_schema"]["b"]["lengths"] == claimed["backend_meta"]["b"] == {"same_as": "a"}
 
 
 FORMS = [

@@ -81,7 +81,9 @@ def test_a_cursor_of_another_listing_is_refused(api: Api) -> None:
     refused(api.send("GET", f"/v1/partitions?cursor={cursor}"), 422, "invalid-request", "next_cursor")
 
 
-@pytest.mark.parametrize("query", ["limit=null", "limit=", "limit=1.5", "limit=%2B", "limit=0", "expand=null"])
+@pytest.mark.parametrize(
+    "query", ["limit=null", "limit=", "limit=1.5", "limit=%2B", "limit=0", "expand=null", "share_columns=2"]
+)
 def test_a_parameter_has_a_value_of_its_kind_or_is_left_out(filled: Api, query: str) -> None:
     name = query.partition("=")[0]
     refused(filled.send("GET", f"batch-meta?{query}"), 422, "invalid-request", f"query.{name}")
@@ -118,6 +120,12 @@ def test_a_get_of_batch_meta_reads_what_the_post_does(filled: Api) -> None:
     asked = {"fields": ["ids", "more"], "include": ["keys", "field_status"], "expand": True, "compact": True}
     query = "fields=ids,more&include=keys,field_status&expand=true&compact=true"
     assert filled.ok("GET", f"batch-meta?{query}") == filled.ok("POST", "batch-meta", asked)
+    filled.produce(["a", "b"], "also")
+    asked |= {"fields": ["more", "also"], "include": ["backend_meta"], "expand": False, "share_columns": True}
+    query = "fields=more,also&include=backend_meta&expand=false&compact=true&share_columns=true"
+    found = filled.ok("GET", f"batch-meta?{query}")
+    assert found == filled.ok("POST", "batch-meta", asked)
+    assert "same_as" in str(found)
     assert filled.ok("GET", "batch-meta") == filled.ok("POST", "batch-meta", {})
     assert filled.ok("GET", "batch-meta?fields=") == filled.ok("POST", "batch-meta", {"fields": []})
 
@@ -138,7 +146,7 @@ def test_batch_meta_with_its_tag_is_304_until_the_partition_changes(filled: Api)
 
 
 def test_another_form_has_another_tag(filled: Api) -> None:
-    queries = ["", "?expand=true", "?fields=ids", "?include=keys", "?limit=1"]
+    queries = ["", "?expand=true", "?share_columns=true", "?fields=ids", "?include=keys", "?limit=1"]
     tags = {filled.send("GET", f"batch-meta{query}").headers["etag"] for query in queries}
     assert len(tags) == len(queries)
     tag = filled.send("GET", "").headers["etag"]

@@ -44,7 +44,7 @@ class Asked:
         least, wait_s = data.draw(st.integers(1, most)), data.draw(st.sampled_from([0.0, WAIT_S]))
         lease_s, worker = data.draw(st.sampled_from([None, 2.0, 5.0, 9.0])), data.draw(draws.workers)
         chosen, task = sampler(picker.name, picker.arguments), data.draw(draws.tasks)
-        view, where = View(fields, expand=True), data.draw(st.none() | draws.wheres)
+        view, where = View(fields, expand=True, share=True), data.draw(st.none() | draws.wheres)
         meant = calls.conditions(where)
         wanted = ClaimRequest(task, fields, most, least, wait_s, chosen, view, lease_s, worker, meant)
         return cls(name, wanted, picker, where)
@@ -63,7 +63,7 @@ class Asked:
         where = data.draw(st.sampled_from([None, None, None, drawn.where]))
         if known and data.draw(st.integers(0, 5)):
             wanted = shares.in_words_of(tasks[task].memory[picker.key].terms, wanted)
-        wanted = replace(wanted, view=View(wanted.fields, expand=True), where=calls.conditions(where))
+        wanted = replace(wanted, view=View(wanted.fields, expand=True, share=True), where=calls.conditions(where))
         return cls(name, wanted, picker, where)
 
     @property

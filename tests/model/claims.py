@@ -3,6 +3,7 @@
 from typing import Any
 
 from core.state.leases import number_of
+from tests.columns import in_full
 from tests.model import shares
 from tests.model.asked import Asked
 from tests.model.by_rank import ByRank
@@ -69,7 +70,7 @@ class Claim(Asked):
         self._check_batch(body, partition, indexes)
 
     def _check_batch(self, body: Any, partition: Partition, indexes: list[int]) -> None:
-        found, meant = body["batch"], described(partition, indexes, list(self.wanted.fields), False)
+        found, meant = in_full(body["batch"]), described(partition, indexes, list(self.wanted.fields), False)
         assert shown(found) == {member: meant[member] for member in shown(found)}
 
     def _hand_out(self, answer: Answer, plain: Model, found: Told | None) -> None:

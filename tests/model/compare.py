@@ -11,6 +11,7 @@ from core.engine import Engine
 from core.state.cells.readiness import StatusWords
 from core.state.leases import claim_id
 from core.state.partition import Partition as Held
+from tests.columns import in_full
 from tests.model import calls
 from tests.model.clears import fields_of
 from tests.model.plain import Partition, Row, Schema
@@ -33,7 +34,7 @@ NOT_STATE = {
     "filtered",
     "_located",
 }
-DERIVED = {"_placements", "_heads", "began", "deadline", "_deadlines", "_at", "_heap", "_made", "memo"}
+DERIVED = {"_placements", "_asked", "_heads", "began", "deadline", "_deadlines", "_at", "_heap", "_made", "memo"}
 NOBODY = Row(-1, -1, None)
 
 
@@ -165,7 +166,9 @@ def account(partition: Partition, task: Task) -> dict[str, int]:
 
 def check_rows(service: Service, name: str, partition: Partition) -> None:
     rows = list(partition.rows.values())
-    assert batch(service, name, None, None, False) == described(partition, list(partition.rows), None, False)
+    assert batch(service, name, None, None, False, share=True) == described(
+        partition, list(partition.rows), None, False
+    )
     held = service.engine.partitions[name].rows
     places = held.locate(np.array(list(partition.rows), np.int64))
     assert held.revision[places].tolist() == [row.revision for row in rows]
@@ -197,9 +200,16 @@ def consumption(name: str, partition: Partition, task: str) -> dict[str, Any]:
     }
 
 
-def batch(service: Service, name: str, indexes: list[int] | None, fields: list[str] | None, compact: bool) -> Any:
-    """Batch meta of a read, and that a read of backend meta says the same."""
-    found = service.look(calls.batch(name, indexes, fields, compact))
+def batch(
+    service: Service,
+    name: str,
+    indexes: list[int] | None,
+    fields: list[str] | None,
+    compact: bool,
+    share: bool = False,
+) -> Any:
+    """Batch meta of a read, and that a read of backend meta says the same. With `share`, columns told once put back."""
+    found = in_full(service.look(calls.batch(name, indexes, fields, compact, share)))
     places = service.look(calls.backend_meta(name, found["global_indexes"], fields))
     assert places["backend_meta"] == found["backend_meta"]
     return {**shown(found), "fields": found["fields"] if fields is not None else sorted(found["fields"])}

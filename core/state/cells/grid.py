@@ -7,6 +7,7 @@ import numpy as np
 from core.arrays import Ints, grown
 from core.events import Declared, Produced
 
+from .asked_fields import AskedFields
 from .fields import Field
 from .placements import Placement, place
 from .readiness import WORD, NewWords, bit_column, count_bits, mask_of
@@ -14,6 +15,7 @@ from .revoked import RevokedCells
 from .shapes import Sizes, SizeTable
 from .signatures import FieldSignature, Memo, from_bytes
 
+MAX_ASKED = 16
 _NO_SIZES: Sizes = np.zeros((1, 0), np.int32)
 
 
@@ -21,10 +23,13 @@ class Grid:
     """`produced` counts the ready cells per field bit, `hidden` those of clearing rows, which keep their cells.
 
     A row *has* a field once the field was written, also while the cell is `revoked`; only `status` says that it is
-    ready. Every change of a field's schema or constant drops all placements.
+    ready. Every change of a field's schema or constant drops all placements, and what
+    was worked out for readers.
     """
 
-    __slots__ = ("_free_bits", "_placements", "capacity", "fields", "hidden", "produced", "revoked", "sizes", "status")
+    __slots__ = (
+        "_asked", "_free_bits", "_placements", "capacity", "fields", "hidden", "produced", "revoked", "sizes", "status",
+    )  # fmt: skip
 
     def __init__(self, new_words: NewWords, capacity: int) -> None:
         self.capacity = capacity
@@ -36,8 +41,20 @@ class Grid:
         self.revoked = RevokedCells()
         self._free_bits: list[int] = []
         self._placements: Memo[bytes, Placement] = Memo()
+        self._asked: dict[tuple[str, ...] | None, AskedFields] = {}
 
     # Queries
+
+    def asked(self, names: tuple[str, ...] | None) -> AskedFields:
+        """These fields as readers ask for them; None: all."""
+        found = self._asked.get(names)
+        if found is None:
+            found = AskedFields(self.fields if names is None else names, self.fields, self.status.width)
+            if not found.missing:  # else the caller's own text would be kept
+                if len(self._asked) >= MAX_ASKED:
+                    self._asked.clear()
+                self._asked[None if names is None else found.names] = found
+        return found
 
     def mask(self, fields: Iterable[Field]) -> Ints:
         """The bit words of these fields: int64 [words]."""
@@ -86,6 +103,10 @@ class Grid:
         found = place(signatures, [self.fields[one.name] for one in signatures], self.status.width)
         return self._placements.put(signature, found)
 
+    def _forget_worked_out(self) -> None:
+        self._placements.clear()
+        self._asked.clear()
+
     # Changes
 
     def declare(self, declared: Declared) -> None:
@@ -95,7 +116,7 @@ class Grid:
             self._add(declared.name, declared)
         else:
             field.adopt(declared)
-            self._placements.clear()
+            self._forget_worked_out()
 
     def produce(self, rows: Ints, event: Produced) -> tuple[Placement, Ints, Ints]:
         """Make the event's fields ready for `rows`. Returns their placement, and the rows' words before and after."""
@@ -120,6 +141,7 @@ class Grid:
             field = self.fields.get(one.name) or self._add(one.name, None)
             if field.slot is None:
                 field.become(one, self.sizes.reserve(one.rank or 0))
+        self._asked.clear()
         return self._remember(signature, signatures)
 
     def _add(self, name: str, declared: Declared | None) -> Field:
@@ -129,7 +151,7 @@ class Grid:
         self.revoked.reserve(self.capacity, bit + 1)
         self.produced = grown(self.produced, self.status.width * WORD, 0)
         self.hidden = grown(self.hidden, self.status.width * WORD, 0)
-        self._placements.clear()
+        self._forget_worked_out()
         return field
 
     def _reshape(self, found: Placement, rows: Ints, sizes: Sizes, had: Ints) -> None:
@@ -139,7 +161,7 @@ class Grid:
             shape = tuple(sizes[0, one.first : one.last].tolist())
             if shape != one.field.shape:
                 one.field.take_shape(shape, len(_Others(self, one.field, rows, had)()) > 0)
-        self._placements.clear()
+        self._forget_worked_out()
 
     def _put_cells(self, found: Placement, rows: Ints, cells: Sequence[bytes | list[bytes]], had: Ints) -> None:
         capacity = self.capacity
@@ -147,7 +169,7 @@ class Grid:
             if const is None or value != const:
                 field.backend.put(rows, value, _Others(self, field, rows, had), capacity)
                 if const != field.backend.constant:
-                    self._placements.clear()
+                    self._forget_worked_out()
 
     def _count(self, found: Placement, before: Ints, after: Ints) -> None:
         if np.count_nonzero(before & found.mask):
@@ -162,7 +184,7 @@ class Grid:
             column = self.fields[name].backend
             column.spread(self.holders(self.fields[name]), self.capacity)
             column.put(rows, values, lambda: rows, self.capacity)
-        self._placements.clear()
+        self._forget_worked_out()
 
     def hide(self, rows: Ints, step: int = 1) -> None:
         """Take the cells of these rows, which are clearing, out of the live counts (`step` -1: back into them)."""
@@ -202,7 +224,7 @@ class Grid:
                 del self.fields[field.name]
                 self._free_bits.append(field.bit)
         if last:
-            self._placements.clear()
+            self._forget_worked_out()
         return [field for field in last if field.declared is None]
 
     # Capacity

@@ -18,6 +18,7 @@ def claim_body(wanted: ClaimRequest, picker: Picker, where: list[Condition] | No
         wait_s=wanted.wait_s,
         sampler={"name": picker.name, **picker.arguments},
         expand=True,
+        share_columns=wanted.view.share,
         where=where,
         ack=None if wanted.lease_s is None else "explicit",
         lease_s=wanted.lease_s,

@@ -15,9 +15,12 @@ from tests.model.said import Chosen
 from tests.model.samplers import Condition
 
 
-def batch(name: str, indexes: Sequence[int] | None, fields: Sequence[str] | None, compact: bool) -> Call:
-    body = members(global_indexes=indexes, fields=fields, include=sorted(ALL_PARTS), expand=True, compact=compact)
-    view = View(None if fields is None else tuple(fields), ALL_PARTS, expand=True, compact=compact)
+def batch(
+    name: str, indexes: Sequence[int] | None, fields: Sequence[str] | None, compact: bool, share: bool = False
+) -> Call:
+    how = {"expand": True, "compact": compact}
+    body = members(global_indexes=indexes, fields=fields, include=sorted(ALL_PARTS), share_columns=share, **how)
+    view = View(None if fields is None else tuple(fields), ALL_PARTS, share=share, **how)
     arguments = (name, Selector(indexes), view, False, MANY, None)
     return Call("POST", of(name, "batch-meta"), body, read.read, batch_meta_render.page(), arguments)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from .types import INT64_MAX, BitArray, BitColumn, CellColumn, Cells, FieldName, GroupIds, Key
+from .types import INT64_MAX, BitArray, BitColumn, CellColumn, Cells, FieldName, GroupIds, Key, SharedCellColumn
 
 # Requests: which rows, what of them, which page.
 Wait = Annotated[float, Meta(ge=0, le=60, description="seconds this call may wait for data")]
@@ -16,6 +16,9 @@ Cursor = Annotated[str, Meta(min_length=1, max_length=200, description="the `nex
 Count = Annotated[int, Meta(ge=0, le=INT64_MAX, description="a whole number, 0 or more")]
 Expand = Annotated[bool, Meta(description="true: columns of the reply are arrays, never {const}")]
 Compact = Annotated[bool, Meta(description="true: ragged fields of rank 1 have `lengths` instead of `shapes`")]
+ShareColumns = Annotated[
+    bool, Meta(description="true: a column that equals that of an earlier field is {same_as: field}")
+]
 PageRows = Annotated[int, Meta(ge=1, le=65_536, description="rows of one page; 65,536 if left out")]
 KeyPrefix = Annotated[Key, Meta(description="rows whose key begins so, in index order")]
 NamePrefix = Annotated[str, Meta(description="only those whose name begins so")]
@@ -69,6 +72,10 @@ MissingKeys = Annotated[list[str], Meta(description="keys named that the partiti
 MissingFields = Annotated[list[str], Meta(description="fields named that the partition does not know")]
 CellColumns = Annotated[
     dict[str, CellColumn], Meta(description="by field: a JSON value per row, where and how its bytes lie, or {const}")
+]
+SharedCellColumns = Annotated[
+    dict[str, SharedCellColumn],
+    Meta(description="by field: a JSON value per row, where and how its bytes lie, or {const}, or {same_as: field}"),
 ]
 BitColumns = Annotated[dict[str, BitColumn], Meta(description="by field: 1 where the cell is produced, or {const}")]
 Skipped = Annotated[list[int | str], Meta(description="cleared rows that were left out, as the caller named them")]

@@ -39,6 +39,7 @@ from .members import (
     Ready,
     Removed,
     ShapeOut,
+    SharedCellColumns,
     Skipped,
     SkippedClearing,
     StillOpen,
@@ -154,7 +155,7 @@ class BatchMeta(Reply, omit_defaults=True):
     group_ids: GroupColumn | UnsetType = UNSET
     field_schema: FieldsOut | UnsetType = UNSET
     custom_meta: MetaColumn | UnsetType = UNSET
-    backend_meta: CellColumns | UnsetType = UNSET
+    backend_meta: SharedCellColumns | UnsetType = UNSET
     field_status: BitColumns | UnsetType = UNSET
     missing_keys: MissingKeys | UnsetType = UNSET
     next_cursor: NextCursor | UnsetType | None = UNSET

@@ -27,6 +27,7 @@ from .members import (
     PageRows,
     PageSize,
     Ragged,
+    ShareColumns,
     Token,
     Wait,
 )
@@ -206,6 +207,7 @@ class Read(Request, frozen=True):
     include: Included | None = None
     expand: Expand | None = None
     compact: Compact | None = None
+    share_columns: ShareColumns | None = None
     strict: Annotated[bool, Meta(description="true: 404 for any key, index or field that is missing")] | None = None
     limit: PageRows | None = None
     cursor: Cursor | None = None
@@ -296,6 +298,7 @@ class Claim(Request, frozen=True):
     include: Included | None = None
     expand: Expand | None = None
     compact: Compact | None = None
+    share_columns: ShareColumns | None = None
     where: Where | None = None
     ack: Ack | None = None
     lease_s: LeaseSeconds | None = None
@@ -358,6 +361,7 @@ class ReadQuery(Request, frozen=True):
     include: Annotated[str, Meta(description="parts of the batch meta, separated by commas")] | None = None
     expand: Expand | None = None
     compact: Compact | None = None
+    share_columns: ShareColumns | None = None
     limit: PageRows | None = None
     cursor: Cursor | None = None
 

@@ -88,6 +88,18 @@ def _column(item: dict[str, Any], description: str) -> Meta:
     return Meta(description=description, extra_json_schema=_column_schema(item))
 
 
+def _shared_column(item: dict[str, Any], description: str) -> Meta:
+    said = "the earlier field whose column is the same; only with `share_columns`"
+    reference = {
+        "type": "object",
+        "properties": {"same_as": {"type": "string", "description": said}},
+        "required": ["same_as"],
+        "additionalProperties": False,
+    }
+    forms = [*_column_schema(item)["oneOf"], reference]
+    return Meta(description=description, extra_json_schema={"oneOf": forms})
+
+
 _CELL: dict[str, Any] = {}
 _BIT = {"type": "integer", "enum": [0, 1]}
 _NULLABLE_SIZE = {"type": ["integer", "null"], "minimum": 0}
@@ -99,8 +111,13 @@ MetaColumn = Annotated[Raw, _column({"type": ["object", "null"]}, "an object per
 KeyColumn = Annotated[Raw, _column({"type": ["string", "null"]}, "a key or null per row, or {const: null}")]
 GroupColumn = Annotated[Raw, _column({"type": ["string", "integer", "null"]}, "a group id or null per row, or {const}")]
 BitColumn = Annotated[Raw, _column(_BIT, "0 or 1 per row, or {const}")]
-SizeColumn = Annotated[Raw, _column(_NULLABLE_SIZE, "a length per row (null: lacks the field), or {const}")]
-ShapeColumn = Annotated[Raw, _column(_NULLABLE_SHAPE, "a shape per row (null: lacks the field), or {const}")]
+SharedCellColumn = Annotated[Raw, _shared_column(_CELL, "a JSON value per row, or {const: value}, or {same_as: field}")]
+SizeColumn = Annotated[
+    Raw, _shared_column(_NULLABLE_SIZE, "a length per row (null: lacks the field), or {const}, or {same_as: field}")
+]
+ShapeColumn = Annotated[
+    Raw, _shared_column(_NULLABLE_SHAPE, "a shape per row (null: lacks the field), or {const}, or {same_as: field}")
+]
 AttemptColumn = Annotated[Raw, _column({"type": "integer", "minimum": 1}, "hand-outs per row, or {const}")]
 IndexArray = Annotated[
     Raw,
