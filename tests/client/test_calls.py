@@ -13,6 +13,7 @@ from tests.client.service import Scripted, batch, client, ok, partition, problem
 
 Run = Callable[[AsyncClient], Awaitable[Any]]
 HEAD = {"partition_id": "p", "revision": 7}
+SHARED = {"share_columns": True}
 NONE_CLAIMED = {**HEAD, "claim": None, "batch": batch([]), "ready": 1, "wanted": 2, "done": False, "blocking": []}
 PLAN = {
     "global_indexes": [0, 1],
@@ -90,7 +91,7 @@ SENT: list[tuple[Run, str, str, Any, dict[str, Any]]] = [
         {"backend_meta": {"x": [5]}, "keys": ["a"]},
         {**HEAD, "global_indexes": [0]},
     ),
-    (lambda c: c.read("p"), "POST", "/v1/partitions/p/batch-meta", {}, batch([0])),
+    (lambda c: c.read("p"), "POST", "/v1/partitions/p/batch-meta", SHARED, batch([0])),
     (
         lambda c: c.read(
             "p", fields=["x"], global_indexes=[3], include=["keys"], strict=True, compact=True, expand=True
@@ -104,6 +105,7 @@ SENT: list[tuple[Run, str, str, Any, dict[str, Any]]] = [
             "strict": True,
             "compact": True,
             "expand": True,
+            **SHARED,
         },
         batch([3]),
     ),
@@ -140,7 +142,7 @@ SENT: list[tuple[Run, str, str, Any, dict[str, Any]]] = [
         lambda c: c.read("p", group_ids=["g", 7]),
         "POST",
         "/v1/partitions/p/batch-meta",
-        {"group_ids": ["g", 7]},
+        {"group_ids": ["g", 7], **SHARED},
         batch([0]),
     ),
     (
@@ -224,14 +226,21 @@ SENT: list[tuple[Run, str, str, Any, dict[str, Any]]] = [
         lambda c: c.claim("p", "train er", ["x"], 2, min_batch_size=1, wait_s=0.5, sampler={"name": "sequential"}),
         "POST",
         "/v1/partitions/p/tasks/train%20er/claims",
-        {"fields": ["x"], "batch_size": 2, "min_batch_size": 1, "wait_s": 0.5, "sampler": {"name": "sequential"}},
+        {
+            "fields": ["x"],
+            "batch_size": 2,
+            "min_batch_size": 1,
+            "wait_s": 0.5,
+            "sampler": {"name": "sequential"},
+            **SHARED,
+        },
         NONE_CLAIMED,
     ),
     (
         lambda c: c.claim("p", "t", ["x"], 2, sampler=requests.Sampler(name="grpo_group", n_samples_per_prompt=2)),
         "POST",
         "/v1/partitions/p/tasks/t/claims",
-        {"fields": ["x"], "batch_size": 2, "sampler": {"name": "grpo_group", "n_samples_per_prompt": 2}},
+        {"fields": ["x"], "batch_size": 2, "sampler": {"name": "grpo_group", "n_samples_per_prompt": 2}, **SHARED},
         NONE_CLAIMED,
     ),
     (
@@ -245,6 +254,7 @@ SENT: list[tuple[Run, str, str, Any, dict[str, Any]]] = [
             "batch_size": 2,
             "sampler": {"name": "mine", "far": [1]},
             "where": [{"path": "n", "op": "exists"}],
+            **SHARED,
         },
         NONE_CLAIMED,
     ),

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.routes import batch_meta_render, tasks_render
+from batchmeta import BatchMeta
 from core.engine import Engine
 from core.operations.claim import ClaimRequest, claim_now
 from core.operations.delete import delete
@@ -89,6 +90,9 @@ def test_with_the_references_put_back_it_is_the_reply_without(
         assert in_full(json.loads(shared)) == json.loads(plain)
         assert json.loads(shared)["size"] > 1 or shared == plain
         assert not expand or b'{"const":"1"}' not in shared
+        there, meant = BatchMeta.from_json(shared), BatchMeta.from_json(plain)
+        assert there == meant
+        assert there.to_json() == meant.to_json() == plain.replace(b',"next_cursor":null', b"")
 
 
 @MOST

@@ -12,10 +12,10 @@ from msgspec import UNSET, Raw, UnsetType
 
 from . import algebra, arguments
 from .arguments import text, texts, whole
-from .columns import GROUPS, INTS, KEYS, METAS, VALUES, Cells, Column
+from .columns import GROUPS, INTS, KEYS, METAS, VALUES, Cells, Column, full_column
 from .json_values import encoded, to_json
 from .lazy_fields import Received
-from .schema import FieldSchema
+from .schema import FieldSchema, full_schema
 from .wire import replies
 
 T = TypeVar("T")
@@ -152,10 +152,12 @@ class BatchMeta:
             production_status=INTS.column(reply.production_status, size),
             keys=_column(KEYS, reply.keys, size),
             group_ids=_column(GROUPS, reply.group_ids, size),
-            field_schema=_each(lambda field: FieldSchema.from_wire(field, size), reply.field_schema),
+            field_schema=_each(
+                lambda part, made: FieldSchema.from_wire(part, size, made), reply.field_schema, full_schema
+            ),
             custom_meta=_column(METAS, reply.custom_meta, size),
-            backend_meta=_each(lambda raw: VALUES.column(raw, size), reply.backend_meta),
-            field_status=_each(lambda raw: INTS.column(raw, size), reply.field_status),
+            backend_meta=_each(lambda raw, made: VALUES.one_of(raw, size, made), reply.backend_meta, full_column),
+            field_status=_each(lambda raw, made: INTS.one_of(raw, size, made), reply.field_status, full_column),
             missing_keys=None if reply.missing_keys is UNSET else tuple(reply.missing_keys),
             created=None if reply.created is UNSET else reply.created,
         )
@@ -186,8 +188,12 @@ def _column(cells: Cells[T], raw: Raw | UnsetType, size: int) -> Column[T] | Non
     return None if raw is UNSET else cells.column(raw, size)
 
 
-def _each(read: Callable[[T], U], parts: dict[str, T] | UnsetType) -> Received[U] | None:
-    return None if parts is UNSET else Received(parts, read)
+def _each(
+    read: Callable[[T, dict[int, Column[Any]]], U],
+    parts: dict[str, T] | UnsetType,
+    full: Callable[[Mapping[str, T], str], T],
+) -> Received[U] | None:
+    return None if parts is UNSET else Received(parts, read, full)
 
 
 def _raw(column: Column[Any] | None, where: str) -> Raw | UnsetType:

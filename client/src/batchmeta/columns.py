@@ -5,12 +5,12 @@ cut out of others, or joined of them, is cut or joined at its first use too, and
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from .arguments import items, positions, whole
 from .json_values import HasJson, encoded
@@ -164,6 +164,15 @@ class Constant(Struct, Generic[T]):
     const: T
 
 
+class Reference(Struct):
+    """`{"same_as": field}`, as it stands on the wire; of `{"const": v}` there is nothing here."""
+
+    same_as: str | None = None
+
+
+_reference = msgspec.json.Decoder(Reference)
+
+
 @dataclass(frozen=True, slots=True)
 class Cells(Generic[T]):
     """How the cells of one kind of column are decoded."""
@@ -176,6 +185,33 @@ class Cells(Generic[T]):
         if memoryview(raw)[0] == ord("{"):
             return Const(self.constant.decode(raw).const, size)
         return Array(Encoded(raw, size, self.array))
+
+    def one_of(self, raw: Raw, size: int, made: dict[int, Column[T]]) -> Column[T]:
+        """As `column`; for one and the same JSON the one in `made`."""
+        found = made.get(id(raw))
+        if found is None:
+            found = made[id(raw)] = self.column(raw, size)
+        return found
+
+
+def full(raw: Raw, column_of: Callable[[str], Raw | UnsetType]) -> Raw:
+    """The JSON of a column; where it is told by reference, of the one it names. ValueError if there is none such."""
+    source = _named_in(raw)
+    if source is None:
+        return raw
+    found = column_of(source)
+    if found is UNSET or _named_in(found) is not None:
+        raise ValueError(f"a column is told as that of {source!r}, which has none of its own")
+    return found
+
+
+def full_column(columns: Mapping[str, Raw], name: str) -> Raw:
+    """As `full`, of columns by field."""
+    return full(columns[name], lambda other: columns.get(other, UNSET))
+
+
+def _named_in(raw: Raw) -> str | None:
+    return _reference.decode(raw).same_as if memoryview(raw)[0] == ord("{") else None
 
 
 INTS: Cells[int] = Cells(msgspec.json.Decoder(list[int]), msgspec.json.Decoder(Constant[int]))

@@ -12,16 +12,19 @@ class Columns(Mapping[str, T]):
 
     __slots__ = ("_made", "_make", "_parts")
 
-    def __init__(self, parts: Mapping[str, U], make: Callable[[U], T]) -> None:
-        self._parts: Mapping[str, Any] = parts
-        self._make: Callable[[Any], T] = make
+    def __init__(self, parts: Mapping[str, Any], make: Callable[..., T]) -> None:
+        self._parts = parts
+        self._make = make
         self._made: dict[str, T] = {}
 
     def __getitem__(self, name: str) -> T:
         made = self._made.get(name)
         if made is None:
-            made = self._made[name] = self._make(self._parts[name])
+            made = self._made[name] = self._new(name)
         return made
+
+    def _new(self, name: str) -> T:
+        return self._make(self._parts[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._parts)
@@ -40,10 +43,27 @@ class Columns(Mapping[str, T]):
 
 
 class Received(Columns[T]):
-    """Of a reply: `to_wire` gives its parts as they came, looked at or not."""
+    """Of a reply, where a part may refer to another one for a column that both have (contract#share-columns).
 
-    __slots__ = ()
+    `full(parts, name)` is the part with the column itself. `make(part, made)` keeps what columns it makes in `made`, by
+    the identity of their JSON: fields that share a column there share it here.
+    """
+
+    __slots__ = ("_columns", "_full")
+
+    def __init__(
+        self,
+        parts: Mapping[str, U],
+        make: Callable[[U, dict[int, Any]], T],
+        full: Callable[[Mapping[str, U], str], U],
+    ) -> None:
+        super().__init__(parts, make)
+        self._full: Callable[[Mapping[str, Any], str], Any] = full
+        self._columns: dict[int, Any] = {}
+
+    def _new(self, name: str) -> T:
+        return self._make(self._full(self._parts, name), self._columns)
 
     def to_wire(self) -> dict[str, Any]:
-        """By field, what each was or will be made of."""
-        return dict(self._parts)
+        """By field, what each was or will be made of, no column told by reference."""
+        return {name: self._full(self._parts, name) for name in self._parts}

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from reprlib import repr as short
 from typing import Any, Literal, cast
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from .arguments import maybe, refuse, text, wholes
-from .columns import LENGTHS, SHAPES, Array, Column, Const, Rows, joined
+from .columns import LENGTHS, SHAPES, Array, Column, Const, Rows, full, joined
 from .json_values import raw
 from .lazy_columns import Places
 from .wire import replies
@@ -31,15 +32,15 @@ class FieldSchema:
     lengths: Column[int | None] | None = None
 
     @classmethod
-    def from_wire(cls, reply: replies.FieldOut, size: int) -> "FieldSchema":
-        """The schema of a batch of `size` rows."""
+    def from_wire(cls, reply: replies.FieldOut, size: int, made: dict[int, Column[Any]]) -> "FieldSchema":
+        """The schema of a batch of `size` rows; `made`: columns that other fields have made, as in Cells.one_of."""
         return cls(
             kind=reply.kind,
             dtype=None if reply.dtype is UNSET else reply.dtype,
             ragged=reply.ragged is True,
             shape=tuple(reply.shape) if isinstance(reply.shape, list) else None,
-            shapes=None if reply.shapes is UNSET else SHAPES.column(reply.shapes, size),
-            lengths=None if reply.lengths is UNSET else LENGTHS.column(reply.lengths, size),
+            shapes=None if reply.shapes is UNSET else SHAPES.one_of(reply.shapes, size, made),
+            lengths=None if reply.lengths is UNSET else LENGTHS.one_of(reply.lengths, size, made),
         )
 
     def to_wire(self) -> replies.FieldOut:
@@ -81,6 +82,21 @@ class FieldSchema:
             shapes=None if self.shapes is None else self.shapes.at(rows),
             lengths=None if self.lengths is None else self.lengths.at(rows),
         )
+
+
+def full_schema(schemas: Mapping[str, replies.FieldOut], name: str) -> replies.FieldOut:
+    """One of these, its column told in full. ValueError where it names a field that has no such column."""
+    schema = schemas[name]
+    for member in ("lengths", "shapes"):
+        raw = getattr(schema, member)
+        if raw is not UNSET:
+            there = full(raw, partial(_column_of, schemas, member))
+            schema = schema if there is raw else structs.replace(schema, **{member: there})
+    return schema
+
+
+def _column_of(schemas: Mapping[str, replies.FieldOut], member: str, name: str) -> Raw | UnsetType:
+    return getattr(schemas.get(name), member, UNSET)
 
 
 def wire_schemas(given: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -58,6 +58,7 @@ class ConsumingCalls(Base):
             include=cast("list[Include] | None", names(include, "include")),
             compact=flag(compact, "compact") or None,
             expand=flag(expand, "expand") or None,
+            share_columns=True,
             ack=None if lease_s is None else "explicit",
             lease_s=maybe(real, lease_s, "lease_s"),
             worker=maybe(text, worker, "worker"),

@@ -59,6 +59,7 @@ class ReadingCalls(Base):
             strict=flag(strict, "strict") or None,
             compact=flag(compact, "compact") or None,
             expand=flag(expand, "expand") or None,
+            share_columns=True,
         )
         path = route("partitions", partition_id, "batch-meta")
         pinned: list[str] | None = body.fields
