@@ -21,6 +21,7 @@ from core.journal.errors import JournalError
 from core.runtime.executor import Executor
 from core.runtime.replay import begin_with
 from core.snapshot import checkpoint_file
+from core.state.kept_replies import KeptReplies
 
 from . import memory, scheduling
 from .application import build, new_edge
@@ -64,9 +65,11 @@ def serve(settings: Settings) -> int:
         listener, journal = _opened(settings)
     except (DeviceUnavailable, JournalError, Refused, OSError, ValueError) as error:
         raise StartRefused(str(error)) from error
-    engine = Engine(time.monotonic, time.time, device, settings.max_cell_bytes)
+    replies = KeptReplies(most_bytes=settings.kept_bytes)
+    engine = Engine(time.monotonic, time.time, device, settings.max_cell_bytes, replies=replies)
     executor = Executor(engine, journal, lambda reason: server.fail(reason), lambda until: compaction.begin(until))
-    compaction = Compaction(journal.path if isinstance(journal, FileJournal) else Path(), executor.tidy)
+    folder = journal.path if isinstance(journal, FileJournal) else Path()
+    compaction = Compaction(folder, executor.tidy, settings.kept_bytes)
     maker = compaction if isinstance(journal, FileJournal) else None
     edge = new_edge(executor, settings, device.name, journal.durability, time.time(), samplers, maker)
     app = build(executor, settings, edge, partial(_announce, settings, listener), compaction.end)

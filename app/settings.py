@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from core.journal.home_path import at_home
+from core.state.kept_replies import MAX_KEPT_BYTES
 
 from .version import VERSION
 
@@ -111,6 +112,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("device", "cpu", _device, "where readiness is kept: cpu, npu[:i], cuda[:i], or auto to measure and choose"),
     Setting("max_body_bytes", str(64 * 2**20), _positive, "largest request body, in bytes"),
     Setting("max_cell_bytes", str(64 * 2**10), _positive, "largest custom or backend meta value, in bytes"),
+    Setting("kept_bytes", str(MAX_KEPT_BYTES), _positive, "memory for the replies kept by Idempotency-Key, in bytes"),
     Setting("max_waiting_per_client", "10000", _positive, "calls of one address that may wait at once"),
     Setting("allowed_hosts", "", _hosts, "further names (comma-separated) that callers may use as Host; * allows any"),
     Setting("allow_unauthenticated", "false", _switch, "listen beyond loopback without authentication"),
@@ -133,6 +135,7 @@ class Settings:
     device: str
     max_body_bytes: int
     max_cell_bytes: int
+    kept_bytes: int
     max_waiting_per_client: int
     allowed_hosts: tuple[str, ...]
     allow_unauthenticated: bool

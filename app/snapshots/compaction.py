@@ -10,6 +10,7 @@ from subprocess import PIPE, Popen
 from core.errors import JournalUnavailable
 from core.journal import BEFORE_FIRST, EntryId
 from core.snapshot.checkpoint_folder import CheckpointFolder, CheckpointRequest
+from core.state.kept_replies import MAX_KEPT_BYTES
 
 ROOT = Path(__file__).resolve().parents[2]
 _log = logging.getLogger("batchmeta")
@@ -18,8 +19,8 @@ _log = logging.getLogger("batchmeta")
 class Compaction:
     """On the loop, one at a time; `on_done` is called after each. What fails is tried again at the next close."""
 
-    def __init__(self, folder: Path, on_done: Callable[[], None]) -> None:
-        self.folder, self._on_done = folder, on_done
+    def __init__(self, folder: Path, on_done: Callable[[], None], kept_bytes: int = MAX_KEPT_BYTES) -> None:
+        self.folder, self._on_done, self._kept_bytes = folder, on_done, kept_bytes
         self._until = self._done = BEFORE_FIRST
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -61,7 +62,8 @@ class Compaction:
 
     async def _make(self, until: EntryId, *checkpoint: str) -> str | None:
         """None, or what went wrong."""
-        command = (sys.executable, "-m", "app.snapshots.maker", str(self.folder), str(until), *checkpoint)
+        given = (str(self.folder), str(until), str(self._kept_bytes), *checkpoint)
+        command = (sys.executable, "-m", "app.snapshots.maker", *given)
         try:
             failure = await _ended(await self._start(command))
         except OSError as error:

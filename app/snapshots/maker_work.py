@@ -1,7 +1,8 @@
 """The work of the maker: it adds a snapshot to a journal's folder and, if told so, saves it as a checkpoint too.
 
-Arguments: `FOLDER TERM-SEQ [CHECKPOINTS FLOOR NAME TIME [KEY]]`. The snapshot is of the state after that closed entry;
-the checkpoint NAME goes into the folder CHECKPOINTS, whose disk keeps FLOOR bytes free.
+Arguments: `FOLDER TERM-SEQ KEPT [CHECKPOINTS FLOOR NAME TIME [KEY]]`. The snapshot is of the state after that closed
+entry, and KEPT how many bytes of replies the service keeps; the checkpoint NAME goes into the folder CHECKPOINTS, whose
+disk keeps FLOOR bytes free.
 """
 
 import os
@@ -19,11 +20,11 @@ URGENT, LEAST_URGENT = 5, 19  # somebody waits for a checkpoint
 
 def main(arguments: list[str]) -> int:
     """0, or 1 with one line of what went wrong."""
-    folder, until, *checkpoint = arguments
+    folder, until, kept_bytes, *checkpoint = arguments
     os.nice(URGENT if checkpoint else LEAST_URGENT)
     term, seq = map(int, until.split("-"))
     try:
-        last, revision, saved = compact(Path(folder), EntryId(term, seq))
+        last, revision, saved = compact(Path(folder), EntryId(term, seq), int(kept_bytes))
         if checkpoint:
             path, floor_bytes, name, created_at, *key = checkpoint
             order = CheckpointRequest(name, key[0] if key else None, created_at)

@@ -12,6 +12,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
+from core.compression import packer, unpack
+
 from . import snapshots
 from .contract import BEFORE_FIRST, Appended, Durability, Entry, EntryId, Outcome
 from .errors import EntryUnknown, JournalDamaged, JournalUnavailable
@@ -28,7 +30,8 @@ from .segment import (
     scan,
 )
 
-SEGMENT_BYTES: Final = 64 * 1024 * 1024
+LEAST_SEGMENT_BYTES: Final = 4 * 2**20
+SEGMENT_BYTES: Final = 16 * 2**20
 FLOOR_BYTES: Final = 256 * 1024 * 1024
 
 Log = Callable[[str], None]
@@ -39,7 +42,8 @@ def warn(message: str) -> None:
 
 
 class FileJournal:
-    """A segment ends at `segment_bytes`, unless one entry is longer. The journal has room while its disk has
+    """A segment ends at `segment_bytes`, unless one entry is longer, and sooner while snapshots are smaller than that:
+    a snapshot is made of each, and a start reads what is written since. The journal has room while its disk has
     `floor_bytes` free. `log` gets a line when a torn last write is cut.
     """
 
@@ -57,9 +61,10 @@ class FileJournal:
         self.path = folder
         self._folder = Folder(folder, disk)
         self._disk = disk
-        self._segment_bytes = segment_bytes
+        self._segment_bytes = self._full = segment_bytes  # at most, and now
         self._floor_bytes = floor_bytes
         self._log = log
+        self._pack = packer()
         self._owned = ExitStack()
         self._trouble: str | None = f"the journal in {folder} is not open"
         self._lock_fd = self._fd = -1
@@ -78,6 +83,7 @@ class FileJournal:
             stale = [first for first in self._folder.segments() if first < found.segments[0]]
             self._folder.drop([self._folder.segment(first) for first in stale])
             fd = self._settle(found, owned)
+            self._full = self._segment_length()
             self._owned, self._lock_fd, self._fd = owned.pop_all(), lock_fd, fd
         self._term, self._journal, self._segments = found.term + 1, found.journal, list(found.segments)
         self._last, self._closed, self._end = found.last, found.closed, found.end
@@ -132,7 +138,7 @@ class FileJournal:
         if expected_last != self._last:
             return Appended(Outcome.GAP, self._last)
         entry = Entry(EntryId(self._term, self._last.seq + 1), self._last, payload)
-        record = encode_entry(entry)
+        record = encode_entry(entry, self._pack)
         # Cleared only after the write: however the write fails, nothing is appended after half a record.
         self._trouble = f"the journal in {self._folder.path} is broken: an append did not end; start again"
         with self._folder.guarded():
@@ -188,6 +194,7 @@ class FileJournal:
             seq, stale = snapshots.floor(self._folder)
             self.trim(EntryId(self._term, seq))
             self._folder.drop(stale)
+            self._full = self._segment_length()
 
     def has_room(self) -> bool:
         if self._trouble:
@@ -206,10 +213,15 @@ class FileJournal:
             return os.fstat(self._lock_fd).st_nlink == 0
 
     def _write(self, record: bytes) -> None:
-        if self._end + len(record) > self._segment_bytes and self._end > SEGMENT_HEADER_BYTES:
+        if self._end + len(record) > self._full and self._end > SEGMENT_HEADER_BYTES:
             self._rotate()
         self._disk.write_all(self._fd, record, self._end)
         self._disk.fdatasync(self._fd)
+
+    def _segment_length(self) -> int:
+        newest = self._folder.snapshots()[-1:]
+        size = self._folder.snapshot(newest[0]).stat().st_size if newest else 0
+        return min(self._segment_bytes, max(LEAST_SEGMENT_BYTES, size))
 
     def _rotate(self) -> None:
         first = self._last.seq + 1
@@ -258,10 +270,11 @@ class FileJournal:
             data = path.read_bytes()
         try:
             previous = decode_segment_header(data, self._journal)
-            for term, seq, start, end in scan(data, previous):
+            for term, seq, start, end, is_packed in scan(data, previous):
                 entry_id = EntryId(term, seq)
                 if seq > after:
-                    yield Entry(entry_id, previous, data[start:end])
+                    stored = data[start:end]
+                    yield Entry(entry_id, previous, unpack(stored) if is_packed else stored)
                 if seq == until:
                     return
                 previous = entry_id

@@ -130,7 +130,7 @@ def _walk(path: Path, journal: int, first: int, before: EntryId | None) -> _Walk
     term, seq, start, end = last.term, last.seq, SEGMENT_HEADER_BYTES + ENTRY_HEADER_BYTES, SEGMENT_HEADER_BYTES
     damaged: Damage | None = None
     try:
-        for term, seq, start, end in scan(data, last):  # noqa: B007 - the last values are the result
+        for term, seq, start, end, _ in scan(data, last):  # noqa: B007 - the last values are the result
             pass
     except Damage as damage:
         damaged = damage

@@ -6,6 +6,7 @@
     head     kind 8s | version u32 | journal u64 | term u64 | oldest u64 | newest u64 | last term u64, seq u64 | crc u32
 
 `journal` is a random number drawn when the journal was created; entry ids alone do not tell two journals apart.
+The top bit of an entry's `length` says that its payload is stored compressed; so is an image that begins as such.
 Each `crc` is CRC-32 (zlib) of all before it in its own record. So an entry's length is checked before its payload is
 read, which tells a write that did not finish (the file ends inside the entry) from damage (more follows).
 """
@@ -16,14 +17,19 @@ from dataclasses import dataclass
 from typing import Final
 from zlib import crc32
 
+from core.compression import MAGIC, Pack, unpack
+
 from .contract import Entry, EntryId
 
-VERSION: Final = 1
+VERSION: Final = 2  # 1: nothing is compressed; such files are read too
 # Bytes that no UTF-8 text holds, so that JSON in a payload is never taken for the start of an entry.
 MARK: Final = b"\xf8je\xff"
 SEGMENT: Final = b"\xf8segment"
 HEAD: Final = b"\xf8head\r\n\xff"
 SNAPSHOT: Final = b"\xf8snapsh\xff"
+PACKED: Final = 2**31
+# Fewer bytes are hardly smaller when compressed; more would hold the thread that appends for too long.
+LEAST_PACKED, MOST_PACKED = 1024, 4 * 2**20
 
 _CRC: Final = struct.Struct("<I")
 _FIELDS: Final = struct.Struct("<4sIQQQQI")
@@ -84,7 +90,7 @@ def decode_snapshot(data: bytes, journal: int | None) -> tuple[EntryId, bytes]:
         raise Damage(SNAPSHOT_HEADER_BYTES, "the image is not what its checksum says", STEP_BACK)
     if journal is not None and of != journal:
         raise Damage(0, "this is a snapshot of another journal", STEP_BACK)
-    return EntryId(term, seq), image
+    return EntryId(term, seq), unpack(image) if image.startswith(MAGIC) else image
 
 
 def encode_segment_header(journal: int, previous: EntryId) -> bytes:
@@ -99,17 +105,22 @@ def decode_segment_header(data: bytes, journal: int | None) -> EntryId:
     return EntryId(term, seq)
 
 
-def encode_entry(entry: Entry) -> bytes:
-    """Raises `ValueError` for a payload of 4 GiB or more."""
+def encode_entry(entry: Entry, pack: Pack | None = None) -> bytes:
+    """The record; `pack` compresses the payload, where that pays. Raises `ValueError` for one of 2 GiB or more."""
     own, before, payload = entry.id, entry.previous, entry.payload
-    if len(payload) >= 2**32:
-        raise ValueError("an entry must be shorter than 4 GiB")
-    fields = _FIELDS.pack(MARK, len(payload), own.term, own.seq, before.term, before.seq, crc32(payload))
+    if len(payload) >= PACKED:
+        raise ValueError("an entry must be shorter than 2 GiB")
+    length = len(payload)
+    if pack is not None and LEAST_PACKED <= length <= MOST_PACKED:
+        payload = pack(payload)
+        length = PACKED | len(payload)
+    fields = _FIELDS.pack(MARK, length, own.term, own.seq, before.term, before.seq, crc32(payload))
     return b"".join((fields, _CRC.pack(crc32(fields)), payload))
 
 
-def scan(data: bytes, previous: EntryId) -> Iterator[tuple[int, int, int, int]]:
-    """Each entry of a segment as (term, seq, start of payload, end of payload), checked and chained to `previous`.
+def scan(data: bytes, previous: EntryId) -> Iterator[tuple[int, int, int, int, bool]]:
+    """Each entry of a segment as (term, seq, start of payload, its end, is it compressed), checked and chained to
+    `previous`.
 
     Plain numbers, since a start reads every entry that is stored. Raises `Damage` at the first one that is damaged.
     """
@@ -120,14 +131,14 @@ def scan(data: bytes, previous: EntryId) -> Iterator[tuple[int, int, int, int]]:
         if start > size:
             raise _diagnosis(data, offset)
         mark, length, term, seq, before_term, before_seq, payload_crc, crc = unpack(data, offset)
-        end = start + length
+        end = start + (length & ~PACKED)
         sound = mark == MARK and crc == crc32(view[offset : start - 4]) and end <= size
         if not sound or payload_crc != crc32(view[start:end]):
             raise _diagnosis(data, offset)
         if (before_term, before_seq, seq) != (last_term, last_seq, last_seq + 1) or term < last_term:
             what = f"entry {term}-{seq} follows {before_term}-{before_seq}, but is found after {last_term}-{last_seq}"
             raise Damage(offset, what)
-        yield term, seq, start, end
+        yield term, seq, start, end, length >= PACKED
         offset, last_term, last_seq = end, term, seq
 
 
@@ -136,8 +147,9 @@ def _diagnosis(data: bytes, offset: int) -> Damage:
     header = data[offset:start]
     if len(header) == ENTRY_HEADER_BYTES and header[:4] == MARK and crc32(header[:-4]) == _CRC.unpack(header[-4:])[0]:
         _, length, term, seq, *_ = _ENTRY.unpack(header)
-        wrong = "cut short" if start + length > size else "not what its checksum says"
-        return _tail(offset, f"entry {term}-{seq} is {wrong}", torn=start + length >= size)
+        end = start + (length & ~PACKED)
+        wrong = "cut short" if end > size else "not what its checksum says"
+        return _tail(offset, f"entry {term}-{seq} is {wrong}", torn=end >= size)
     # The length is unknown, so the mark of another entry further on shows that this is not an unfinished last write.
     return _tail(offset, "the header of an entry is damaged", torn=data.find(MARK, offset + 1) < 0)
 

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Final
 
+from core.compression import packer
+
 from .contract import EntryId
 from .errors import JournalDamaged
 from .folder import Folder
@@ -45,7 +47,8 @@ def save(folder: Folder, journal: int, last: EntryId, image: bytes) -> None:
     # The name holds the process id: a maker of snapshots that outlived its server may be writing the same one.
     aside = path.with_name(f"{path.name}.{os.getpid()}.new")
     with folder.making(aside, path):
-        folder.write(aside, encode_snapshot_header(journal, last, image) + image)
+        stored = packer()(image)
+        folder.write(aside, encode_snapshot_header(journal, last, stored) + stored)
         if _read(aside, journal, last.seq) != (last, image):
             raise JournalDamaged(aside, 0, "the disk did not keep what was written to it", "look at the disk")
 

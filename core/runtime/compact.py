@@ -11,13 +11,16 @@ from core.engine import Engine
 from core.journal import EntryId, FileJournal
 from core.runtime.replay import replay
 from core.snapshot.image import image
+from core.state.kept_replies import MAX_KEPT_BYTES, KeptReplies
 
 
-def compact(folder: Path, until: EntryId) -> tuple[EntryId, int, bytes]:
-    """Replays up to this closed entry. Returns the entry, the revision and the image after it. Raises JournalError."""
+def compact(folder: Path, until: EntryId, kept_bytes: int = MAX_KEPT_BYTES) -> tuple[EntryId, int, bytes]:
+    """Replays up to this closed entry. `kept_bytes`: for how many the service keeps replies. Returns the entry, the
+    revision and the image after it. Raises JournalError.
+    """
     journal = FileJournal(folder)
     journal.look_beside(until)
-    engine = Engine(time.monotonic, time.time)
+    engine = Engine(time.monotonic, time.time, replies=KeptReplies(most_bytes=kept_bytes))
     since, last = replay(engine, journal)
     saved = image(engine)
     if last != since:

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from core.compression import packer
 from core.errors import CheckpointCorrupt
 from core.journal.contract import EntryId
 from core.journal.segment import Damage, decode_snapshot, encode_snapshot_header
@@ -32,7 +33,8 @@ class Saved:
 
 def encode(last: EntryId, image: bytes) -> bytes:
     """The bytes of the file; `last` is the last journal entry that the image knows of."""
-    return encode_snapshot_header(NO_JOURNAL, last, image) + image
+    stored = packer()(image)
+    return encode_snapshot_header(NO_JOURNAL, last, stored) + stored
 
 
 def read(path: Path, digest: str | None = None) -> Saved:

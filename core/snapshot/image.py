@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from core.compression import packer
 from core.events import Declared, Kept, Limits, Settings, ShareTerms
 from core.state.cells.fields import CellColumn, Field
 from core.state.cells.grid import Grid
@@ -21,7 +22,7 @@ from core.state.cells.signatures import Memo
 from core.state.clears import Clear, Clears
 from core.state.deadlines import Deadlines
 from core.state.groups import Groups
-from core.state.kept_replies import KeptReplies
+from core.state.kept_replies import Block, KeptReplies
 from core.state.key_history import KeyHistory, Trail
 from core.state.leases import Lease, Leases
 from core.state.partition import NOWHERE, Partition
@@ -39,8 +40,8 @@ _STRUCTS: Final = {kind.__name__: kind for kind in (Declared, Kept, Limits, Sett
 _CLASSES: Final = {
     kind.__name__: kind
     for kind in (
-        Allotment, CellColumn, Clear, Clears, Field, Grid, Groups, JsonBuffer, KeptReplies, Lease, Leases, Memory,
-        Partition, KeyHistory, RevokedCells, Rows, Share, SizeTable, Task, TimedBatch, Trail, Ttls,
+        Allotment, Block, CellColumn, Clear, Clears, Field, Grid, Groups, JsonBuffer, KeptReplies, KeyHistory, Lease,
+        Leases, Memory, Partition, RevokedCells, Rows, Share, SizeTable, Task, TimedBatch, Trail, Ttls,
     )
 }  # fmt: skip
 _DERIVED: Final[dict[tuple[type, str], Callable[[], object]]] = {
@@ -55,6 +56,10 @@ _DERIVED: Final[dict[tuple[type, str], Callable[[], object]]] = {
     (Leases, "_deadlines"): Deadlines,
     (Leases, "over_until"): lambda: float("-inf"),
     (KeyHistory, "memo"): lambda: None,
+    (KeptReplies, "_by_key"): dict,
+    (KeptReplies, "_pack"): packer,
+    (KeptReplies, "most"): int,
+    (KeptReplies, "most_bytes"): int,
 }
 """What is made anew instead of written."""
 
@@ -74,8 +79,10 @@ def restore(state: ServiceState, data: bytes) -> None:
     nodes = msgspec.msgpack.decode(data)
     if len(nodes) != len(STATE):
         raise ValueError(f"an image has {len(STATE)} parts, these bytes {len(nodes)}")
+    bounds = state.replies
     for name, node in zip(STATE, nodes, strict=True):
         setattr(state, name, reading.value(node))
+    state.replies.bounded_as(bounds)
     for lease in (*state.leases.open.values(), *state.leases.closed.values()):
         lease.began = state.clock()
 

@@ -96,7 +96,7 @@ def test_the_service_starts_without_torch_in_little_time() -> None:
 
 
 def test_a_snapshot_is_made_without_torch(folder: Path) -> None:
-    modules = ran("app.snapshots.maker_work", str(folder), "1-1")
+    modules = ran("app.snapshots.maker_work", str(folder), "1-1", "1000")
     assert len(list(folder.glob("*.snapshot"))) == 1
     assert not modules & HEAVY
 

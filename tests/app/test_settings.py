@@ -29,6 +29,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("device", "Cuda:1", "cuda:1"),
     ("max_body_bytes", "1", 1),
     ("max_cell_bytes", "123", 123),
+    ("kept_bytes", "1048576", 1_048_576),
     ("max_waiting_per_client", "7", 7),
     ("allowed_hosts", "One.example, two", ("one.example", "two")),
     ("allow_unauthenticated", "yes", True),
@@ -69,7 +70,8 @@ BAD = [
 DEFAULTS: dict[str, Any] = {
     "host": "127.0.0.1", "port": 8700, "journal": "file:data/journal", "checkpoints": "", "restore": "",
     "min_free_bytes": 2**28, "device": "cpu", "max_body_bytes": 2**26,
-    "max_cell_bytes": 2**16, "max_waiting_per_client": 10_000, "allowed_hosts": (), "allow_unauthenticated": False,
+    "max_cell_bytes": 2**16, "kept_bytes": 2**25, "max_waiting_per_client": 10_000,
+    "allowed_hosts": (), "allow_unauthenticated": False,
     "realtime": True,
     "sampler": (), "log_level": "info",
 }  # fmt: skip

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from core.compression import MAGIC
 from core.journal import (
     BEFORE_FIRST,
     EntryId,
@@ -22,7 +23,7 @@ from core.journal import (
     journal_from_url,
 )
 from core.journal.folder import Disk
-from core.journal.segment import ENTRY_HEADER_BYTES, SEGMENT_HEADER_BYTES, VERSION
+from core.journal.segment import ENTRY_HEADER_BYTES, MOST_PACKED, SEGMENT_HEADER_BYTES, VERSION
 from tests.contracts.journal_disks import QUICK_DISK, FaultyDisk
 from tests.contracts.journal_suite import fill
 
@@ -83,18 +84,78 @@ def test_the_format_is_written_down_byte_for_byte(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("core.journal.file.os.urandom", lambda size: bytes(size - 1) + b"\7")
     with closing(FileJournal(tmp_path)) as journal:
         journal.open()
-        fill(journal, [b"hi", b"{}"])
-    assert VERSION == 1
+        fill(journal, WRITTEN)
+    assert VERSION == 2
     assert (tmp_path / f"{1:020d}.segment").read_bytes() == bytes.fromhex(FORMAT_SEGMENT)
     assert (tmp_path / "head").read_bytes() == bytes.fromhex(FORMAT_HEAD)
 
 
+def test_a_folder_of_format_1_is_read_and_written_on(tmp_path: Path) -> None:
+    (tmp_path / f"{1:020d}.segment").write_bytes(bytes.fromhex(FORMAT_1_SEGMENT))
+    (tmp_path / "head").write_bytes(bytes.fromhex(FORMAT_1_HEAD))
+    with closing(FileJournal(tmp_path)) as journal:
+        journal.open()
+        fill(journal, WRITTEN[2:], EntryId(1, 2))
+    assert payloads(tmp_path) == WRITTEN
+
+
+def test_a_large_payload_is_stored_compressed_and_comes_back_as_it_was(tmp_path: Path) -> None:
+    written = [b'{"n":%d}' % number * 1000 for number in range(5)] + [os.urandom(5000), b"x" * (MOST_PACKED + 1)]
+    with closing(FileJournal(tmp_path, segment_bytes=2**30)) as journal:
+        journal.open()
+        last = fill(journal, written[:5])
+        stored = (tmp_path / f"{1:020d}.segment").stat().st_size
+        fill(journal, written[5:], last)
+    assert stored < sum(map(len, written[:5])) / 50
+    assert payloads(tmp_path) == written
+
+
+def test_what_is_compressed_and_damaged_is_told(tmp_path: Path) -> None:
+    with closing(FileJournal(tmp_path)) as journal:
+        journal.open()
+        fill(journal, WRITTEN * 2)
+    path = tmp_path / f"{1:020d}.segment"
+    whole = path.read_bytes()
+    at = whole.index(MAGIC)
+    for offset in range(at - ENTRY_HEADER_BYTES, at + 20):
+        path.write_bytes(whole[:offset] + bytes([whole[offset] ^ 1]) + whole[offset + 1 :])
+        with pytest.raises(JournalDamaged):
+            payloads(tmp_path)
+
+
+def test_a_segment_is_no_longer_than_the_newest_snapshot_but_for_the_first(tmp_path: Path) -> None:
+    """So that a start has little to replay, and a large state is not written down again for little."""
+    entry = os.urandom(2**20)
+    with closing(FileJournal(tmp_path)) as journal:
+        journal.open()
+        last = fill(journal, [entry] * 4)
+        journal.save(journal.closed(), os.urandom(6 * 2**20))
+        journal.tidy()
+        last = fill(journal, [entry] * 5, last)
+        journal.save(journal.closed(), os.urandom(2**28 // 10))
+        journal.tidy()
+        fill(journal, [entry] * 16, last)
+        assert [int(path.name[:20]) for path in sorted(tmp_path.glob("*.segment"))] == [4, 9, 24]
+
+
+WRITTEN = [b"hi", b"{}", b"0123456789" * 200]
 FORMAT_SEGMENT = """
+    f87365676d656e74 02000000 0700000000000000 0000000000000000 0000000000000000 9e81d441
+    f86a65ff 02000000 0100000000000000 0100000000000000 0000000000000000 0000000000000000 ac2a93d8 0131adb8 6869
+    f86a65ff 02000000 0100000000000000 0200000000000000 0100000000000000 0100000000000000 43bfa6a3 780093547b7d
+    f86a65ff 1b000080 0100000000000000 0300000000000000 0100000000000000 0200000000000000 5b0eaf1d 2c184208
+    28b52ffd60d0068d000050303132333435363738390100c3f72f48
+"""
+FORMAT_HEAD = """
+    f8686561640d0aff 02000000 0700000000000000 0100000000000000 0100000000000000 0100000000000000
+    0000000000000000 0000000000000000 4722e59c
+"""
+FORMAT_1_SEGMENT = """
     f87365676d656e74 01000000 0700000000000000 0000000000000000 0000000000000000 b9860a43
     f86a65ff 02000000 0100000000000000 0100000000000000 0000000000000000 0000000000000000 ac2a93d8 0131adb8 6869
     f86a65ff 02000000 0100000000000000 0200000000000000 0100000000000000 0100000000000000 43bfa6a3 780093547b7d
 """
-FORMAT_HEAD = """
+FORMAT_1_HEAD = """
     f8686561640d0aff 01000000 0700000000000000 0100000000000000 0100000000000000 0100000000000000
     0000000000000000 0000000000000000 5026b026
 """
@@ -157,7 +218,7 @@ def test_a_payload_too_long_for_the_format_breaks_nothing(tmp_path: Path) -> Non
 
     with closing(FileJournal(tmp_path)) as journal:
         journal.open()
-        with pytest.raises(ValueError, match="4 GiB"):
+        with pytest.raises(ValueError, match="2 GiB"):
             journal.append(BEFORE_FIRST, Huge())
         assert journal.append(BEFORE_FIRST, b"fits").outcome is Outcome.OK
 

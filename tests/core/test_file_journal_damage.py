@@ -234,9 +234,9 @@ def test_a_segment_of_another_name_or_journal_is_refused(folder: Path, whole: di
 @pytest.mark.parametrize("name", [CLOSED, NEWEST, "head"])
 def test_a_newer_format_is_refused_with_advice(folder: Path, name: str) -> None:
     data = bytearray((folder / name).read_bytes())
-    data[8:12] = (2).to_bytes(4, "little")
+    data[8:12] = (3).to_bytes(4, "little")
     (folder / name).write_bytes(data)
-    with pytest.raises(JournalDamaged, match=r"format 2 is newer than 1.*start the version that wrote it") as refusal:
+    with pytest.raises(JournalDamaged, match=r"format 3 is newer than 2.*start the version that wrote it") as refusal:
         journal_in(folder).open()
     assert (refusal.value.file, refusal.value.offset) == (folder / name, 8)
 

@@ -58,7 +58,7 @@ async def started(executor: Executor, broken: asyncio.Event, power: UncertainDis
 
 async def made_here(command: tuple[str, ...]) -> str | None:
     """The snapshot, in this process: what went wrong."""
-    *_, folder, until = command
+    *_, folder, until, _ = command
     term, seq = map(int, until.split("-"))
     try:
         await asyncio.to_thread(compact, Path(folder), EntryId(term, seq))

@@ -131,7 +131,7 @@ def _run(folder: Path) -> "subprocess.CompletedProcess[str]":
     """A maker whose parent lives on."""
     ours, its = os.pipe()
     try:
-        command = [sys.executable, "-m", "app.snapshots.maker", str(folder), "1-1"]
+        command = [sys.executable, "-m", "app.snapshots.maker", str(folder), "1-1", "1000"]
         return subprocess.run(
             command, cwd=ROOT, stdin=ours, capture_output=True, text=True, timeout=DEADLINE_S, check=False
         )

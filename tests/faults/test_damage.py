@@ -202,4 +202,4 @@ def test_a_newer_format_is_told_with_what_to_do(history: History, folder: Path, 
     files = {**history.files, name: data[:8] + (segment.VERSION + 1).to_bytes(4, "little") + data[12:]}
     assert judge(history, folder, files, ENTRIES) == (ENTRIES if name == OLDER else None)
     status, told = verified(folder)
-    assert (status, told.startswith(f"{folder / name}, byte 8: format 2"), told.endswith(UPGRADE)) == (1, True, True)
+    assert (status, told.startswith(f"{folder / name}, byte 8: format 3"), told.endswith(UPGRADE)) == (1, True, True)
