@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from itertools import islice
 
-import numpy as np
-
-from core.arrays import Ints, pack, run_of
+from core.arrays import Bits, Ints, pack, run_of
 from core.engine import Engine
 from core.errors import ClearClosed, ClearNotFound, Invalid
 from core.events import ClearAborted, ClearCommitted, ClearPlanned
@@ -14,7 +12,7 @@ from core.reading.cursors import cursor_for, start_of
 from core.reading.selectors import SELECTORS, Selector, to_remove
 from core.state.cells import encode
 from core.state.cells.fields import Field
-from core.state.cells.readiness import bit_column
+from core.state.cells.readiness import bit_column, is_set, reduced
 from core.state.clears import Clear
 from core.state.partition import Partition
 from core.state.transitions import ABORTED, COMMITTED, PENDING, ClearState
@@ -78,16 +76,22 @@ def _age(engine: Engine, clear: Clear) -> float:
 
 def _plan(partition: Partition, clear: Clear, expand: bool) -> ClearPlan:
     rows = partition.rows.locate_held(clear.indexes)
-    keys = encode.column(partition.keys_of(rows), expand)
+    at = run_of(rows)
+    keys = encode.column(partition.keys_of(at), expand)
     words = partition.grid.written(rows)
-    fields = ((f, bit_column(words, f.bit)) for f in partition.fields.values())
-    listed = [(f.quoted, _field(f, rows, has, expand)) for f, has in fields if has.any() or f.backend.is_recorded(rows)]
+    all_have, some_have = (words_of.tolist() for words_of in reduced(words))
+    listed = [
+        (f.quoted, _field(f, at, len(rows), None if is_set(all_have, f.bit) else bit_column(words, f.bit), expand))
+        for f in partition.fields.values()
+        if is_set(some_have, f.bit) or f.backend.is_recorded(at)
+    ]
     return ClearPlan(clear.indexes, keys, encode.members(listed))
 
 
-def _field(field: Field, rows: Ints, has: "np.ndarray[tuple[int], np.dtype[np.uint8]]", expand: bool) -> bytes:
-    written = encode.bits(has, len(rows), expand)
-    cells = field.backend.column(run_of(rows), len(rows), None if has.all() else has, expand)
+def _field(field: Field, at: slice | Ints, rows: int, has: Bits | None, expand: bool) -> bytes:
+    """`has` uint8 [rows]: which rows have the field; None when all do."""
+    written = encode.bits(has, rows, expand)
+    cells = field.backend.column(at, rows, has, expand)
     return b"".join((b'{"written":', written, b',"backend_meta":', *cells, b"}"))
 
 

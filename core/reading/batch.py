@@ -174,7 +174,7 @@ def describe(partition: Partition, rows: Ints, indexes: Ints, view: View) -> Bat
     columns = BatchColumns(partition, rows, asked, view.expand, view.share)
     include = view.include
     if include is None:
-        include = DEFAULT_INCLUDE | {"keys"} if partition.rows.by_key else DEFAULT_INCLUDE
+        include = DEFAULT_INCLUDE | {"keys"} if partition.rows.has_keys else DEFAULT_INCLUDE
     return Batch(
         partition.partition_id,
         partition.revision,

@@ -1,6 +1,6 @@
 """Finds the rows that a call selects, one page at a time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,7 +57,7 @@ def select(partition: Partition, selector: Selector, limit: int, cursor: str | N
         return all_rows(partition, limit, cursor)
     if selector.keys is None and selector.indexes is None:
         live = partition.rows.live()
-        return _page(partition, _having(partition, selector, live, partition.rows.by_key), limit, cursor)
+        return _page(partition, _having(partition, selector, live), limit, cursor)
     start = start_of(cursor, "p")
     named = selector.keys if selector.keys is not None else selector.indexes or ()
     more = cursor_for("p", start + limit) if len(named) > start + limit else None
@@ -90,15 +90,14 @@ def _page(partition: Partition, rows: Ints, limit: int, cursor: str | None) -> P
     return Page(rows[page], indexes[page], next_cursor=more)
 
 
-def _having(partition: Partition, selector: Selector, rows: Ints, *names: Mapping[bytes, int]) -> Ints:
-    """Those of `rows` in one of the groups, or the rows whose key in `names` has the prefix; in index order."""
+def _having(partition: Partition, selector: Selector, rows: Ints) -> Ints:
+    """Those of `rows` that are in one of the groups, or whose key has the prefix; in index order."""
     if selector.group_ids is not None:
         return partition.groups.rows_of(json_values(list(selector.group_ids)), rows)
     if selector.key_prefix is None:
         return rows
     start = json_values([selector.key_prefix])[0][:-1]
-    indexes = [index for known in names for key, index in known.items() if key.startswith(start)]
-    return partition.rows.locate_held(np.sort(np.array(indexes, np.int64)))
+    return rows[[at for at, key in enumerate(partition.keys_of(rows)) if key.startswith(start)]]
 
 
 def to_remove(partition: Partition, selector: Selector, where: Where | None) -> tuple[Ints, Ints]:
@@ -111,10 +110,10 @@ def to_remove(partition: Partition, selector: Selector, where: Where | None) -> 
         found = rows.locate_held(np.array(selector.indexes, np.int64))
     elif selector.keys is not None:
         names = json_values(list(selector.keys))
-        indexes = [index for index in (*rows.find(names), *map(rows.clearing_keys.get, names)) if index is not None]
+        indexes = [index for index in rows.find_held(names) if index is not None]
         found = rows.locate_held(np.array(indexes, np.int64))
     else:
-        found = _having(partition, selector, rows.held(), rows.by_key, rows.clearing_keys)
+        found = _having(partition, selector, rows.held())
     is_selected = np.zeros(rows.n, np.bool_)
     is_selected[found] = True
     found = np.flatnonzero(is_selected[1:]) + 1

@@ -5,13 +5,11 @@ call always gets the change that wakes it.
 """
 
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
 from core.arrays import START, Cells, Ints, filled, grown
 from core.state.cells.json_cells import EMPTY
-from core.state.cells.shapes import Sizes
 
 from .rows import NULL, Rows
 
@@ -23,20 +21,17 @@ MAX_BYTES = 8 * 2**20
 class Entries:
     """Columns, one value per entry: at this `revision` the row of this index and key changed or was removed.
 
-    `size` int32 [entries, 2]: the lengths of its key and of its former custom meta, which follow each other in `text`.
+    `cell`: its former custom meta.
     """
 
     revision: Ints
     index: Ints
-    size: Sizes
-    text: bytes
+    key: Cells
+    cell: Cells
 
     def texts(self, at: Ints) -> tuple[list[bytes], list[bytes]]:
         """The key and the custom meta of each of these entries."""
-        ends = np.cumsum(self.size.ravel(), dtype=np.int64).reshape(-1, 2)[at]
-        starts = ends - self.size[at]
-        keys, cells = ([self.text[a:b] for a, b in np.stack([starts[:, n], ends[:, n]], 1).tolist()] for n in (0, 1))
-        return keys, cells
+        return self.key[at].tolist(), self.cell[at].tolist()
 
     def joined(self, other: "Entries") -> "Entries":
         """These entries, then the others."""
@@ -45,60 +40,67 @@ class Entries:
         return Entries(
             np.concatenate([self.revision, other.revision]),
             np.concatenate([self.index, other.index]),
-            np.concatenate([self.size, other.size]),
-            self.text + other.text,
+            np.concatenate([self.key, other.key]),
+            np.concatenate([self.cell, other.cell]),
         )
 
 
 class Trail:
-    """Entries by revision, their text in one buffer. `floor`: entries up to this revision may have been dropped."""
+    """Entries by revision. `floor`: entries up to this revision may have been dropped.
 
-    __slots__ = ("_first", "_index", "_n", "_revision", "_size", "_text", "floor")
+    Keys and cells are those of the rows, not copied: to leave the listing costs a row little. `_size` int32 [entries]:
+    the length of both; `_bytes`: of all.
+    """
+
+    __slots__ = ("_bytes", "_cell", "_first", "_index", "_key", "_n", "_revision", "_size", "floor")
 
     def __init__(self) -> None:
         self.floor = 0
-        self._first = self._n = 0
+        self._first = self._n = self._bytes = 0
         self._revision, self._index = np.zeros((2, START), np.int64)
-        self._size: Sizes = np.zeros((START, 2), np.int32)
-        self._text = bytearray()
+        self._key, self._cell = filled(START, NULL, object), filled(START, NULL, object)
+        self._size = np.zeros(START, np.int32)
 
     def add(self, revision: int, index: Ints, key: Cells, cell: Cells) -> None:
         """Add the rows of one event."""
         self._reserve(len(index))
         new = slice(self._n, self._n + len(index))
         self._revision[new], self._index[new] = revision, index
-        self._size[new, 0], self._size[new, 1] = _sizes(key), _sizes(cell)
-        self._text += b"".join(chain.from_iterable(zip(key, cell, strict=True)))
+        self._key[new], self._cell[new] = key, cell
+        self._size[new] = _sizes(key) + _sizes(cell)
+        self._bytes += int(self._size[new].sum(dtype=np.int64))
         self._n = new.stop
-        if self._n - self._first > MAX_ROWS * 5 // 4 or len(self._text) > MAX_BYTES * 5 // 4:
+        if self._n - self._first > MAX_ROWS * 5 // 4 or self._bytes > MAX_BYTES * 5 // 4:
             self._trim()
 
     def since(self, revision: int) -> Entries:
         """Entries after this revision."""
         first = self._first + int(np.searchsorted(self._revision[self._first : self._n], revision, side="right"))
         there = slice(first, self._n)
-        begin = len(self._text) - int(self._size[there].sum(dtype=np.int64))
-        return Entries(self._revision[there], self._index[there], self._size[there], bytes(self._text[begin:]))
+        return Entries(self._revision[there], self._index[there], self._key[there].copy(), self._cell[there].copy())
 
     def _reserve(self, more: int) -> None:
         if self._n + more <= len(self._revision):
             return
         there, kept = slice(self._first, self._n), self._n - self._first
         capacity = kept * 5 // 4 + more + START
-        columns = (self._revision, self._index, self._size)
-        self._revision, self._index, self._size = (grown(column[there], capacity, 0) for column in columns)
+        self._revision, self._index = (grown(column[there], capacity, 0) for column in (self._revision, self._index))
+        self._key, self._cell = (grown(column[there], capacity, NULL) for column in (self._key, self._cell))
+        self._size = grown(self._size[there], capacity, 0)
         self._first, self._n = 0, kept
 
     def _trim(self) -> None:
         """Drop entries down to the bounds. It runs once they are exceeded by a quarter, not for each new entry."""
         revisions = self._revision[self._first : self._n]
-        left = np.cumsum(self._size[self._first : self._n].sum(1, dtype=np.int64)[::-1])[::-1]
+        left = np.cumsum(self._size[self._first : self._n][::-1], dtype=np.int64)[::-1]
         over = max(len(revisions) - MAX_ROWS, int(np.count_nonzero(left > MAX_BYTES)))
         newest = int(np.searchsorted(revisions, revisions[-1]))
         cut = min(int(np.searchsorted(revisions, revisions[over - 1], side="right")), newest)
         if cut:
             self.floor = int(revisions[cut - 1])
-            del self._text[: len(self._text) - int(left[cut])]
+            self._bytes = int(left[cut])
+            gone = slice(self._first, self._first + cut)
+            self._key[gone] = self._cell[gone] = NULL
             self._first += cut
 
 
@@ -166,8 +168,8 @@ def _add(trail: Trail, revision: int, held: Rows, rows: Ints, cells: Cells | Non
     if held.keys is None or not len(rows):
         return
     keys = held.keys[rows]
-    named = np.asarray(keys != NULL, np.bool_)
-    if not named.all():
+    if not held.are_all_named:
+        named = np.asarray(keys != NULL, np.bool_)
         rows, keys = rows[named], keys[named]
     if len(rows):
         there = filled(len(rows), EMPTY, object) if cells is None else cells[rows]

@@ -86,9 +86,11 @@ class Partition:
             return [EMPTY if row else NULL for row in there.tolist()]
         return self.custom_meta[rows].tolist()  # type: ignore[no-any-return]
 
-    def keys_of(self, rows: Ints) -> list[bytes]:
+    def keys_of(self, rows: slice | Ints) -> list[bytes]:
         """One JSON string per row; null for rows without a key."""
-        return [NULL] * len(rows) if self.rows.keys is None else self.rows.keys[rows].tolist()
+        if self.rows.keys is None:
+            return [NULL] * (rows.stop - rows.start if isinstance(rows, slice) else len(rows))
+        return self.rows.keys[rows].tolist()  # type: ignore[no-any-return]
 
     def is_done(self, task: Task | None) -> bool:
         """No more samples are to come, and each live one is consumed by the task, or dead for it."""

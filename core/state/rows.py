@@ -15,13 +15,14 @@ from core.arrays import START, Bits, Cells, Columns, Flags, Ints, filled, next_c
 from .transitions import ABSENT, CLEARING, GONE, LIVE
 
 NULL = b"null"
+RUN = 256  # indexes from which on a look whether they are a run pays
 
 
 class Rows(Columns):
     """Columns over row numbers 0 … n-1, with capacity to grow."""
 
     __slots__ = (
-        "by_key", "clearing_count", "clearing_keys", "global_index", "inserted", "keys", "live_count", "n", "position",
+        "by_key", "clearing_count", "clearing_names", "global_index", "inserted", "keys", "live_count", "n", "position",
         "positions", "revision", "state", "tombstones",
     )  # fmt: skip
 
@@ -40,8 +41,8 @@ class Rows(Columns):
         self.position: Ints = filled(START, -1, np.int64)  # how many rows were inserted before it
         self.revision: Ints = filled(START, 0, np.int64)  # of the row's last change
         self.keys: Cells | None = None  # JSON strings, null for rows without; None while no row has a key
-        self.by_key: dict[bytes, int] = {}  # global index of each live row's key
-        self.clearing_keys: dict[bytes, int] = {}  # and of each clearing row's
+        self.by_key: dict[bytes, int] = {}  # global index of each key of a live or clearing row
+        self.clearing_names = 0  # clearing rows that have a key
         self.tombstones: dict[bytes, int] = {}  # keys that may never be created again
 
     @property
@@ -91,29 +92,60 @@ class Rows(Columns):
 
     def locate(self, indexes: Ints) -> Ints:
         """Row numbers of these global indexes, 0 where not held."""
-        known = self.global_index[: self.n]
-        rows = np.searchsorted(known, indexes)
-        rows[rows == self.n] = 0
-        rows[(known[rows] != indexes) | (self.state[rows] != LIVE)] = 0
+        rows = self._places(indexes)
+        rows[self.state[rows] != LIVE] = 0
         return rows
 
     def locate_held(self, indexes: Ints) -> Ints:
         """As `locate`, and rows that are clearing are found too."""
         if not self.clearing_count:
             return self.locate(indexes)
+        rows = self._places(indexes)
+        rows[~_is_held(self.state[rows])] = 0
+        return rows
+
+    def _places(self, indexes: Ints) -> Ints:
+        """The rows of these global indexes, whatever became of them; 0 for none. A run is compared, not sought."""
         known = self.global_index[: self.n]
+        if len(indexes) > RUN:
+            first = int(np.searchsorted(known, indexes[0]))
+            if np.array_equal(known[first : first + len(indexes)], indexes):
+                return np.arange(first, first + len(indexes))
         rows = np.searchsorted(known, indexes)
         rows[rows == self.n] = 0
-        rows[(known[rows] != indexes) | ~_is_held(self.state[rows])] = 0
+        rows[known[rows] != indexes] = 0
         return rows
 
     def held(self) -> Ints:
         """All rows that are live or clearing, in index order."""
         return np.flatnonzero(_is_held(self.state[: self.n]))
 
+    @property
+    def has_keys(self) -> bool:
+        """A live row has a key."""
+        return len(self.by_key) > self.clearing_names
+
+    @property
+    def are_all_named(self) -> bool:
+        """Every live or clearing row has a key."""
+        return len(self.by_key) == self.held_count
+
     def find(self, keys: Sequence[bytes]) -> list[int | None]:
-        """Global indexes of these keys (JSON strings), None where there is no such key."""
+        """Global indexes of these keys (JSON strings), None where no live row has the key."""
+        clearing = self.clearing_of(keys)
+        return [None if key in clearing else self.by_key.get(key) for key in keys] if clearing else self.find_held(keys)
+
+    def find_held(self, keys: Sequence[bytes]) -> list[int | None]:
+        """As `find`, and keys of rows that are clearing are found too."""
         return list(map(self.by_key.get, keys))
+
+    def clearing_of(self, keys: Sequence[bytes]) -> set[bytes]:
+        """Those of these keys whose rows are clearing."""
+        if not self.clearing_names:
+            return set()
+        known = [key for key in keys if key in self.by_key]
+        rows = self.locate_held(np.array([self.by_key[key] for key in known], np.int64))
+        return {known[at] for at in np.flatnonzero(self.state[rows] == CLEARING).tolist()}
 
     def after(self, index: int, limit: int) -> Ints:
         """The first `limit` live rows whose global index is beyond `index`, in index order."""
@@ -126,25 +158,27 @@ class Rows(Columns):
         """Clear these live rows."""
         self.state[rows] = GONE
         self.live_count -= len(rows)
-        self._unname(rows, self.by_key)
+        self._unname(rows)
 
     def hide(self, rows: Ints) -> None:
         """Make these live rows clearing."""
         self._turn(rows, CLEARING)
-        self._move_keys(rows, self.by_key, self.clearing_keys)
+        self.clearing_names += self._count_named(rows)
 
     def show(self, rows: Ints) -> None:
         """Make these clearing rows live again."""
         self._turn(rows, LIVE)
-        self._move_keys(rows, self.clearing_keys, self.by_key)
+        self.clearing_names -= self._count_named(rows)
 
     def drop(self, rows: Ints, with_tombstones: bool) -> None:
         """Remove these clearing rows; with tombstones their keys can never be created again."""
+        self.clearing_names -= self._count_named(rows)
         self.state[rows] = GONE
         self.clearing_count -= len(rows)
-        if with_tombstones:
-            self._move_keys(rows, self.clearing_keys, self.tombstones)
-        self._unname(rows, self.clearing_keys)
+        if with_tombstones and self.keys is not None:
+            keys = [key for key in self.keys[rows].tolist() if key != NULL]
+            self.tombstones.update(zip(keys, map(self.by_key.__getitem__, keys), strict=True))
+        self._unname(rows)
 
     def _turn(self, rows: Ints, state: int) -> None:
         self.state[rows] = state
@@ -152,18 +186,21 @@ class Rows(Columns):
         self.live_count += count
         self.clearing_count -= count
 
-    def _move_keys(self, rows: Ints, source: dict[bytes, int], target: dict[bytes, int]) -> None:
-        if self.keys is not None:
-            keys = [key for key in self.keys[rows].tolist() if key != NULL]
-            target.update(zip(keys, map(source.pop, keys), strict=True))
+    def _count_named(self, rows: Ints) -> int:
+        """How many of these held rows have a key."""
+        if self.keys is None:
+            return 0
+        if self.are_all_named:
+            return len(rows)
+        return int(np.count_nonzero(self.keys[rows] != NULL))
 
-    def _unname(self, rows: Ints, names: dict[bytes, int]) -> None:
+    def _unname(self, rows: Ints) -> None:
         if self.keys is None:
             return
         for key in self.keys[rows].tolist():
-            names.pop(key, None)
+            self.by_key.pop(key, None)
         self.keys[rows] = NULL
-        if not self.by_key and not self.clearing_keys:
+        if not self.by_key:
             self.keys = None
 
     def compact(self, rows: Ints, capacity: int) -> None:

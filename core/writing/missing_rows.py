@@ -4,7 +4,7 @@ A cleared sample never comes back, and a write to it never reaches another one. 
 samples. A clearing one may come back, so writes to it are refused until its clear is committed or aborted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Sequence
 
 import msgspec
 
@@ -29,11 +29,11 @@ def check_keys(rows: Rows, names: Sequence[bytes], skip: bool) -> None:
     """Keys (JSON strings) of a write. Raises SampleCleared for tombstones unless they are skipped, SampleClearing."""
     if rows.tombstones and not skip:
         _refuse(SampleCleared, names, rows.tombstones)
-    if rows.clearing_keys:
-        _refuse(SampleClearing, names, rows.clearing_keys)
+    if rows.clearing_names:
+        _refuse(SampleClearing, names, rows.clearing_of(names))
 
 
-def _refuse(error: type[SampleCleared | SampleClearing], names: Sequence[bytes], refused: Mapping[bytes, int]) -> None:
+def _refuse(error: type[SampleCleared | SampleClearing], names: Sequence[bytes], refused: Container[bytes]) -> None:
     keys = [msgspec.json.decode(name, type=str) for name in names if name in refused]
     if keys:
         raise error(keys=keys)

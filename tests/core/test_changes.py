@@ -122,8 +122,9 @@ def do_something(engine: Engine, chance: np.random.Generator) -> None:
     keys = [f"{'ab'[i % 2]}{i}" for i in sorted(chance.choice(12, int(chance.integers(1, 5)), replace=False))]
     metas = [json.dumps({"v": int(chance.integers(0, 10))} if chance.random() < 0.8 else {}).encode() for _ in keys]
     rows = engine.partitions[P].rows
-    there = [key for key in keys if json.dumps(key).encode() in rows.by_key]
-    kept = [i for i, key in enumerate(keys) if json.dumps(key).encode() not in rows.clearing_keys]
+    names = [json.dumps(key).encode() for key in keys]
+    there = [key for key, index in zip(keys, rows.find(names), strict=True) if index is not None]
+    kept = [i for i, name in enumerate(names) if name not in rows.clearing_of(names)]
     keys, metas = [keys[i] for i in kept], [metas[i] for i in kept]  # others are refused
     what = chance.integers(0, 10)
     if what < 3:
@@ -348,7 +349,7 @@ def test_the_past_is_bounded_in_bytes_and_the_newest_change_is_always_there(monk
     for step in range(50):
         patch_custom_meta(engine, P, RowWrite(keys=["a", "b"], custom_meta=[json.dumps({"n": step}).encode()] * 2))
         assert since(engine, engine.revision - 1, parsed(("t", "exists"))) == (["a", "b"], [])
-        assert len(trail._text) == trail._size[trail._first : trail._n].sum() <= 1250
+        assert trail._bytes == trail._size[trail._first : trail._n].sum() <= 1250
     assert len(trail._index) < 100
     patch_custom_meta(engine, P, RowWrite(keys=["a"], custom_meta=[json.dumps({"t": "x" * 5000}).encode()]))
     patch_custom_meta(engine, P, RowWrite(keys=["a"], custom_meta=[b'{"t":null}']))

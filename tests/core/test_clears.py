@@ -161,7 +161,6 @@ def test_an_abort_brings_back_every_byte() -> None:
     assert partition.rows.revision[1:4].tolist() == [partition.revision] * 2 + [partition.revision - 3]
     partition.revision -= 2
     partition.rows.revision[1:3] -= 3
-    partition.rows.by_key = dict(sorted(partition.rows.by_key.items()))
     partition.key_history = past  # it tells of more now
     assert dump(engine.partitions) == before
     assert claim(engine, 2) == rows[1:]

@@ -58,7 +58,7 @@ class CellColumn:
         """Rows with a cell of their own that is not null."""
         return np.empty(0, np.int64) if self.cells is None else self.cells.recorded()
 
-    def is_recorded(self, rows: Ints) -> bool:
+    def is_recorded(self, rows: slice | Ints) -> bool:
         """Some of these rows have a cell of their own that is not null."""
         return self.cells is not None and bool(self.cells.start[rows].any())
 

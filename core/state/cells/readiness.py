@@ -5,7 +5,7 @@ mask. The number of operations never depends on the number of rows. Words on a t
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -110,6 +110,16 @@ def count_bits(words: Ints) -> Ints:
     """int64 [fields]: for how many of these rows each bit is set."""
     as_bytes = np.ascontiguousarray(words).view(np.uint8)
     return np.asarray(np.unpackbits(as_bytes, axis=1, bitorder="little").sum(0, dtype=np.int64))
+
+
+def reduced(words: Ints) -> tuple[Ints, Ints]:
+    """(the bits that all rows have, the bits that some have): int64 [words] each; all and none without rows."""
+    return np.bitwise_and.reduce(words, axis=0), np.bitwise_or.reduce(words, axis=0)
+
+
+def is_set(words: Sequence[int], bit: int) -> bool:
+    """Whether words, as Python ints, have the bit."""
+    return bool(words[bit // WORD] >> bit % WORD & 1)
 
 
 def bit_column(words: Ints, bit: int) -> Bits:
