@@ -120,12 +120,16 @@ class Routes:
         reply_example: Any = None,
         has_etag: bool = False,
         is_read: bool = False,
+        reader: type[Pieces[T]] = Pieces,
     ) -> Callable[[Route[T]], Route[T]]:
-        """Register a function `(Incoming, takes) -> Awaitable[Reply]`; `is_read` where a POST only reads."""
+        """Register a function `(Incoming, takes) -> Awaitable[Reply]`; `is_read` where a POST only reads.
+
+        `reader` decodes its bodies.
+        """
         changes = method != "GET" and not is_read
 
         def register(function: Route[T]) -> Route[T]:
-            decode = _query_decoder(takes) if method in ("GET", "DELETE") else _body_decoder(takes)
+            decode = _query_decoder(takes) if method in ("GET", "DELETE") else _body_decoder(takes, reader(takes))
 
             summary, _, description = (function.__doc__ or "").partition("\n")
             self.operations.append(
@@ -192,9 +196,7 @@ def _check_codings(headers: Mapping[bytes, bytes]) -> None:
             )
 
 
-def _body_decoder(takes: type[T]) -> Decode:
-    pieces = Pieces(takes)
-
+def _body_decoder(takes: type[T], pieces: Pieces[T]) -> Decode:
     def decode(call: Incoming, body: bytes, is_large: bool) -> T:
         if call.query and (stray := list(call.query_params)):
             raise invalid(f"query.{stray[0]}", "is no parameter of this call: leave it out, members go into the body")

@@ -39,6 +39,7 @@ class Engine(ServiceState):
         self.token = token  # a new secret, by which a lease is proven
         self.cells = CellChecker(max_cell_bytes)  # checks cells on their way in
         self.signatures: Memo[SignatureKey, bytes] = Memo()  # of writes, by their keys; a cache
+        self.forms: Memo[object, tuple[bytes, list[bytes | list[bytes]]]] = Memo()  # of one-row writes; a cache
         self.log: list[Change] = []  # changes that are not in the journal yet
         self.applying = False  # a change is applied in part
         self.has_room = True  # the journal takes changes; set by the executor

@@ -21,6 +21,7 @@ from core.reading.selectors import Selector
 
 from ..contract import Routes
 from ..convert import columns, listed, listed_indexes, row_write, selector
+from ..forms import ProduceReader
 from ..incoming import Incoming
 from ..reply import Reply
 from . import production_render as render
@@ -55,6 +56,7 @@ _BACKEND_META = {
         "custom_meta": [{"status": "success", "seq_len": 812}, {"status": "success", "seq_len": 5310}],
     },
     reply_example={"partition_id": "train@step_0", "revision": 3, "global_indexes": [0, 1], "created": 2},
+    reader=ProduceReader,
 )
 def produce(call: Incoming, body: Produce) -> Awaitable[Reply]:
     """Produce: the data of these fields is in the storage backend.

@@ -11,7 +11,8 @@ from core.reading.batch import Batch, View, describe
 from core.state.cells.json_cells import Cells, Column, to_list
 from core.state.partition import Partition
 from core.writing.draft import Draft
-from core.writing.schemas import GroupIds, SchemaIn, backend_columns, fields_write, group_cells
+from core.writing.forms import OneRow, fields_of
+from core.writing.schemas import GroupIds, SchemaIn, backend_columns, group_cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def produce(
     partition_id: str,
     write: RowWrite,
     create: bool,
-    field_schema: Mapping[str, SchemaIn],
+    field_schema: Mapping[str, SchemaIn] | OneRow,
     backend_meta: Mapping[str, Column],
     skip_cleared: bool = False,
 ) -> Written:
@@ -83,8 +84,7 @@ def produce(
     """
     draft = Draft(engine, partition_id, _target(engine, partition_id, create and write.keys is not None))
     draft.choose(write.indexes, write.keys, create=create, skip=skip_cleared)
-    cells = backend_columns(engine.cells, backend_meta, field_schema, draft.named)
-    fields = fields_write(engine.signatures, field_schema, draft.named, cells)
+    fields = fields_of(engine, field_schema, backend_meta, draft.named)
     _row_parts(draft, write)
     if field_schema:
         draft.produce(fields)
