@@ -1,6 +1,6 @@
 """The types of a case and its outcome: lines of the table with their verdicts, and the figures behind them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,6 +9,8 @@ from .turns import Runs
 if TYPE_CHECKING:
     from .place import Place
 
+# A p99 may be so many times the median; it takes so many calls to have one.
+TAIL, ENOUGH = 3, 200
 State = Literal["met", "NOT MET", "not measured", "-"]
 
 
@@ -56,6 +58,16 @@ def at_most(row: str, most: float, value: float, ours: str, unit: str = "x") -> 
     state: State = "met" if value <= most else "NOT MET"
     is_ratio = unit == "x"
     return Line(row, "-", ours, round(value, 2) if is_ratio else None, f"<= {most:g} {unit}", state)
+
+
+def tails(runs: Mapping[str, Runs]) -> list[Line]:
+    """One line for all rows of a case: the p99 over the median of the worst. Rows with few calls have no p99."""
+    over = {row: found.at(99) / found.median for row, found in runs.items() if len(found.values) >= ENOUGH}
+    if not over:
+        return []
+    worst = max(over, key=over.__getitem__)
+    row = f"p99 over median, the worst of {len(over)}: {worst}" if len(over) > 1 else f"{worst}: p99 over median"
+    return [at_most(row, TAIL, over[worst], ms(runs[worst]))]
 
 
 def unmeasured(row: str, must: str, note: str) -> Line:

@@ -1,6 +1,7 @@
 """Our client as a worker uses it: `AsyncClient` with its fast transport, in a child process of the bench."""
 
 import asyncio
+import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from itertools import count
@@ -104,6 +105,14 @@ class Worker:
             return done
 
         return self.run(rounds())
+
+
+class PlainWorker(Worker):
+    """The same where nothing more is installed than the client needs: httpx carries its calls."""
+
+    def __init__(self, url: str) -> None:
+        sys.modules["httptools"] = None  # type: ignore[assignment]  # as Python marks what cannot be imported
+        super().__init__(url)
 
 
 async def _rate(call: Callable[[], Awaitable[None]], seconds: float, at_once: int) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import wrk
-from ..outcome import Case, Line, Outcome, at_most, ms
+from ..outcome import Case, Line, Outcome, at_most, ms, tails
 from ..place import Place
 from ..profile import FIELDS, PARTS
 from ..server import CALL_S, HOST, Server
@@ -39,7 +39,8 @@ def run(place: Place) -> Outcome:
     if not place.scale.is_judged:
         return Outcome([Line(row, ours=ms(runs["read"]))], data)
     both = f"{ms(runs['read'])} against {ms(runs['healthz'])}"
-    return Outcome([at_most(row, MOST, ratio(runs["read"], runs["healthz"]), both)], data)
+    lines = [at_most(row, MOST, ratio(runs["read"], runs["healthz"]), both)]
+    return Outcome(lines + tails({"a read of 1 row, raw socket": runs["read"]}), data)
 
 
 @contextmanager

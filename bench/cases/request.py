@@ -5,7 +5,7 @@ from typing import Any
 
 from ..child import Child
 from ..inside import Inside
-from ..outcome import Case, Line, Outcome, at_least, ms, unmeasured
+from ..outcome import Case, Line, Outcome, at_least, ms, tails, unmeasured
 from ..place import BEFORE, SEED, Place
 from ..profile import Backend
 from ..turns import Runs, in_turns, ratio
@@ -21,6 +21,7 @@ def run(place: Place) -> Outcome:
     for backend, least in LEAST.items():
         runs, size = _measure(place, backend)
         lines += [_line(place, version, backend, least, runs) for version in (SEED, BEFORE)]
+        lines += tails({f"request to reply bytes, {backend}": runs[OURS]}) if place.scale.is_judged else []
         data[backend] = {side: found.seconds() for side, found in runs.items()} | {"reply_bytes": size}
     return Outcome(lines, data)
 

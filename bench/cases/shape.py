@@ -15,7 +15,7 @@ from core.samplers import sampler
 
 from ..child import Child
 from ..engines import grow, new_engine, settle, write
-from ..outcome import Case, Line, Outcome, at_most, ms
+from ..outcome import Case, Line, Outcome, at_most, ms, tails
 from ..place import Place
 from ..profile import CLAIMED, FIELDS, Backend
 from ..turns import Runs, in_turns, ratio, timed
@@ -128,6 +128,7 @@ def _claims(place: Place) -> tuple[list[Line], dict[str, Any]]:
             place, f"claim of {SIZE}, beside {count} partitions of {each:,}", NEIGHBOURS, runs["beside"], runs["alone"]
         ),
     ]
+    lines += _tails(place, {f"claim of {SIZE}, {name} rows": runs[name] for name in partitions})
     return lines, {"claim": {name: found.seconds() for name, found in runs.items()}}
 
 
@@ -158,7 +159,12 @@ def _fields(place: Place, backend: Backend) -> tuple[list[Line], dict[str, Any]]
         # A constant costs no row anything, so what is read then is the call's fixed part: nothing to judge.
         _line(place, f"{name}, 2 of 28 fields", PART if backend == "distinct" else None, runs["2 of 28"], runs["28"]),
     ]
+    lines += _tails(place, {f"{name}, {fields} fields": found for fields, found in runs.items()})
     return lines, {name: found.seconds() for name, found in runs.items()}
+
+
+def _tails(place: Place, runs: dict[str, Runs]) -> list[Line]:
+    return tails(runs) if place.scale.is_judged else []
 
 
 def _line(place: Place, row: str, most: float | None, over: Runs, under: Runs) -> Line:

@@ -6,12 +6,15 @@ from pathlib import Path
 import pytest
 
 from bench import wrk
-from bench.cases.puts import LEAST, check_count, rate_lines
+from bench.cases.puts import check_count, rate_lines, tail_lines
 from bench.cases.request import _line as request_line
+from bench.outcome import tails
 from bench.place import BEFORE, SEED, Place
 from bench.turns import Runs
 
 from .fakes import TINY, FakePeer, no_peer
+
+MUST = {"wrk": 3.0, "client": 1.5}
 
 
 def test_without_wrk_the_row_is_not_measured_and_says_what_to_install(
@@ -21,23 +24,40 @@ def test_without_wrk_the_row_is_not_measured_and_says_what_to_install(
     with pytest.raises(wrk.WrkMissing, match=r"^wrk is not on PATH: apt-get install wrk$") as missing:
         wrk.require()
     place = Place(TINY, tmp_path, lambda _: None, lambda version, tell: FakePeer())
-    by_wrk, by_client = rate_lines(place, "put", LEAST, {"client": rate(30), SEED: rate(10)}, str(missing.value))
+    by_wrk, by_client = rate_lines(place, "put", MUST, {"client": rate(30), SEED: rate(10)}, str(missing.value))
     assert (by_wrk.state, by_wrk.note) == ("not measured", str(missing.value))
     assert (by_client.state, by_client.ratio) == ("met", 3.0)
 
 
 def test_a_rate_below_what_must_be_is_not_met(tmp_path: Path) -> None:
     place = Place(TINY, tmp_path, lambda _: None, lambda version, tell: FakePeer())
-    by_wrk, by_client = rate_lines(place, "put", LEAST, {"wrk": rate(29), "client": rate(15), SEED: rate(10)}, "")
+    by_wrk, by_client = rate_lines(place, "put", MUST, {"wrk": rate(29), "client": rate(15), SEED: rate(10)}, "")
     assert [by_wrk.state, by_client.state] == ["NOT MET", "met"]
 
 
 def test_without_the_peer_nothing_is_judged(tmp_path: Path) -> None:
     place = Place(TINY, tmp_path, lambda _: None, no_peer)
     place.peer(SEED)
-    lines = rate_lines(place, "put", LEAST, {"wrk": rate(29), "client": rate(15)}, "")
+    lines = rate_lines(place, "put", MUST, {"wrk": rate(29), "client": rate(15)}, "")
     assert {line.state for line in lines} == {"not measured"}
     assert {line.note for line in lines} == {"TransferQueue 0.1.11 cannot be installed: no network"}
+
+
+def test_a_tail_of_more_than_three_medians_is_not_met(tmp_path: Path) -> None:
+    place = Place(TINY, tmp_path, lambda _: None, no_peer)
+    rounds = [{"p50_ms": 1.0, "p99_ms": p99} for p99 in (2.0, 3.1, 9.0)]
+    (line,) = tail_lines(place, "put", rounds)
+    assert (line.state, line.ratio, line.row) == ("NOT MET", 3.1, "put, by wrk: p99 over median")
+    assert tail_lines(place, "put", rounds[:1])[0].state == "met"
+
+
+def test_the_worst_tail_of_a_case_is_judged_and_named() -> None:
+    steady, jumpy = Runs(((1.0,) * 200,)), Runs(((1.0,) * 195 + (4.0,) * 5,))
+    few = Runs(((1.0, 9.0),))
+    (line,) = tails({"a": steady, "b": jumpy, "c": few})
+    assert (line.row, line.ratio, line.state) == ("p99 over median, the worst of 2: b", 4.0, "NOT MET")
+    assert tails({"a": steady})[0].state == "met"
+    assert tails({"c": few}) == []
 
 
 def test_only_the_version_with_the_seed_is_judged_against(tmp_path: Path) -> None:
