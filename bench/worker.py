@@ -1,6 +1,7 @@
 """Our client as a worker uses it: `AsyncClient` with its fast transport, in a child process of the bench."""
 
 import asyncio
+import math
 import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -75,12 +76,16 @@ class Worker:
 
         return self.run(_rate(claim, seconds, at_once))
 
-    def put_times(self, partition: str, rows: list[Json], prefix: str, calls: int) -> list[float]:
-        """Seconds of `calls` puts, one after the other."""
+    def put_times(
+        self, partition: str, rows: list[Json], prefix: str, calls: int, most_s: float = math.inf
+    ) -> list[float]:
+        """Seconds of `calls` puts, one after the other; of fewer, once they took `most_s` together."""
 
         async def many() -> list[float]:
-            took = []
+            took: list[float] = []
             for number in range(calls):
+                if sum(took) > most_s:
+                    break
                 began = time.perf_counter()
                 await self.client.produce(
                     partition, keys=[f"{prefix}_{number}"], create=True, **rows[number % len(rows)]

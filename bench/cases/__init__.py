@@ -16,6 +16,7 @@ from . import (
     reads,
     request,
     shape,
+    waiting,
 )
 
 CASES: tuple[Case, ...] = (
@@ -29,6 +30,7 @@ CASES: tuple[Case, ...] = (
     shape.CASE,
     loop.CASE,
     parked.CASE,
+    waiting.CASE,
     memory.CASE,
     executor.CASE,
     reads.CASE,

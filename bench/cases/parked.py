@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from select import select
 from statistics import median
@@ -56,24 +56,26 @@ class Puts:
 
 
 def _beside(ours: Server, puts: Puts) -> list[float]:
-    with parked(ours, WAITING):
+    text = json.dumps({"fields": CLAIMED, "batch_size": 8, "wait_s": WAIT_S})
+    claims = [request(f"/v1/partitions/waiting_{number % 10}/tasks/t/claims", text) for number in range(WAITING)]
+    with parked(ours, claims):
         return puts()
 
 
 @contextmanager
-def parked(ours: Server, count: int) -> Iterator[None]:
-    """Keep this many claims waiting in the service. Raises NotParked if one of them was answered."""
-    text = json.dumps({"fields": CLAIMED, "batch_size": 8, "wait_s": WAIT_S})
+def parked(ours: Server, claims: Sequence[bytes]) -> Iterator[None]:
+    """Keep these claims waiting in the service, each on a connection. Raises NotParked if one of them was answered."""
     with ExitStack() as stack:
-        lines = [stack.enter_context(socket.create_connection((HOST, ours.port))) for _ in range(count)]
-        for number, line in enumerate(lines):
-            line.sendall(_request(f"/v1/partitions/waiting_{number % 10}/tasks/t/claims", text))
+        lines = [stack.enter_context(socket.create_connection((HOST, ours.port))) for _ in claims]
+        for line, claim in zip(lines, claims, strict=True):
+            line.sendall(claim)
         _require_silence(lines, SETTLE_S)
         yield
         _require_silence(lines, 0)
 
 
-def _request(path: str, text: str) -> bytes:
+def request(path: str, text: str) -> bytes:
+    """A POST as bytes."""
     head = (
         f"POST {path} HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n"
     )

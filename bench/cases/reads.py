@@ -14,6 +14,7 @@ from ..place import Place
 from ..profile import FIELDS, PARTS
 from ..server import CALL_S, HOST, Server
 from ..turns import in_turns, ratio, timed
+from .parked import request
 
 MOST, AT_ONCE = 2.5, 4
 PARTITION = "read"
@@ -30,7 +31,7 @@ def run(place: Place) -> Outcome:
     with place.server("reads") as ours:
         ours.load(PARTITION, place.profile(1))
         with line(ours) as kept:
-            read = partial(exchange, kept, _post(json.dumps(_body())))
+            read = partial(exchange, kept, request(PATH, json.dumps(_body())))
             healthz = partial(exchange, kept, f"GET /healthz HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
             sides = {"read": partial(timed, read, calls), "healthz": partial(timed, healthz, calls)}
             runs = in_turns(place.rounds("reads"), sides)
@@ -71,11 +72,6 @@ def _more(kept: socket.socket) -> bytes:
     if not part:
         raise WrongReply("the service closed the connection")
     return part
-
-
-def _post(text: str) -> bytes:
-    head = f"POST {PATH} HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\nContent-Length: {len(text)}"
-    return f"{head}\r\n\r\n{text}".encode()
 
 
 def _body() -> dict[str, Any]:

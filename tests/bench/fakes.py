@@ -10,7 +10,7 @@ from bench.place import PeerLike
 from bench.profile import Profile
 from bench.scale import Scale
 
-TINY = Scale("tiny", 2, 2, 4, 0.1, (1, 8), 8, (200, 400), (2, 200), 500, 2, 1)
+TINY = Scale("tiny", 2, 2, 4, 0.1, (1, 8), 8, (200, 400), (2, 200), 500, 100, 2, 1)
 
 
 class FakePeer:

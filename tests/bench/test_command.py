@@ -140,6 +140,7 @@ def test_list_names_all_cases(capsys: pytest.CaptureFixture[str]) -> None:
         "shape",
         "loop",
         "parked",
+        "waiting",
         "memory",
         "executor",
         "reads",
