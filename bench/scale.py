@@ -1,6 +1,6 @@
 """How much of everything a run does: the full measurement, a quick look, or a smoke test that judges no time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,14 +12,16 @@ class Scale:
     calls: int
     tail_calls: int
     seconds: float
+    sampled_s: float
     sizes: tuple[int, ...]
     large: int
     partitions: tuple[int, ...]
     neighbours: tuple[int, int]
     stored: int
     pool: int
+    big: int
+    small: int
     workers: int
-    sampled_s: float
     is_judged: bool = True
 
     @property
@@ -29,33 +31,40 @@ class Scale:
 
 
 FULL = Scale(
-    "full",
-    5,
-    40,
-    200,
-    4.0,
-    (1, 512, 1024),
-    8192,
-    (1_000, 10_000, 100_000, 1_000_000),
-    (50, 10_000),
-    100_000,
-    30_000,
-    8,
-    20,
+    name="full",
+    rounds=5,
+    calls=40,
+    tail_calls=200,
+    seconds=4.0,
+    sampled_s=20,
+    sizes=(1, 512, 1024),
+    large=8192,
+    partitions=(1_000, 10_000, 100_000, 1_000_000),
+    neighbours=(50, 10_000),
+    stored=100_000,
+    pool=30_000,
+    big=1_000_000,
+    small=20_000,
+    workers=8,
 )
-QUICK = Scale(
-    "quick",
-    2,
-    20,
-    200,
-    2.0,
-    (1, 512, 1024),
-    8192,
-    (1_000, 10_000, 100_000, 1_000_000),
-    (50, 10_000),
-    50_000,
-    30_000,
-    8,
-    10,
+QUICK = replace(
+    FULL, name="quick", rounds=2, calls=20, seconds=2.0, sampled_s=10, stored=50_000, big=100_000, small=2_000
 )
-SMOKE = Scale("smoke", 1, 2, 8, 0.2, (1, 16), 32, (200, 400), (2, 200), 500, 100, 2, 1, is_judged=False)
+SMOKE = Scale(
+    name="smoke",
+    rounds=1,
+    calls=2,
+    tail_calls=8,
+    seconds=0.2,
+    sampled_s=1,
+    sizes=(1, 16),
+    large=32,
+    partitions=(200, 400),
+    neighbours=(2, 200),
+    stored=500,
+    pool=100,
+    big=500,
+    small=20,
+    workers=2,
+    is_judged=False,
+)

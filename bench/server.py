@@ -4,7 +4,7 @@ import http.client
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,14 +48,29 @@ class Server:
         for begin in range(0, len(profile.keys), CHUNK):
             self.call("POST", f"/partitions/{partition}/production", profile.body(begin, begin + CHUNK))
 
+    def fill(self, partition: str, profile: Profile, rows: int, tell: Callable[[str], None]) -> None:
+        """Write so many rows in large calls: those of the profile again and again, each time with other keys."""
+        body, begin = profile.body(0, CHUNK), 0
+        while begin < rows:
+            tell(f"filling {partition}: {begin:,} of {rows:,} rows")
+            count = min(len(body["keys"]), rows - begin)
+            if count < len(body["keys"]):
+                body = profile.body(0, count)
+            names = {part: [f"{begin}_{name}" for name in body[part]] for part in ("keys", "group_ids")}
+            self.call("POST", f"/partitions/{partition}/production", body | names)
+            begin += count
+
 
 @contextmanager
-def server(folder: Path, module: tuple[str, ...] = APP) -> Iterator[Server]:
-    """Start it and wait until it is ready; stopped in the end. `module` and its flags go before the service's own."""
+def server(folder: Path, module: tuple[str, ...] = APP, journal: Path | None = None) -> Iterator[Server]:
+    """Start it and wait until it is ready; stopped in the end. `module` and its flags go before the service's own.
+
+    Its log is in `folder`, which no other server has had; so is its journal, unless `journal` is another one's.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "server.log"
-    journal = (folder.resolve() / "journal").as_uri()
-    flags = ("--host", HOST, "--port", "0", "--journal", journal)
+    kept = (folder / "journal" if journal is None else journal).resolve().as_uri()
+    flags = ("--host", HOST, "--port", "0", "--journal", kept)
     process = launch([sys.executable, "-m", *module, *flags], CHECKOUT, log)
     try:
         yield _ready(process, log)

@@ -76,6 +76,20 @@ class Worker:
 
         return self.run(_rate(claim, seconds, at_once))
 
+    def partitions(self, rows: list[Json], count: int, at_once: int) -> None:
+        """So many partitions of one row, `at_once` in flight."""
+        numbers = iter(range(count))
+
+        async def make() -> None:
+            for number in numbers:
+                row = rows[number % len(rows)]
+                await self.client.produce(f"small_{number}", keys=["k"], create=True, **row)
+
+        async def all_of_them() -> None:
+            await asyncio.gather(*(make() for _ in range(at_once)))
+
+        self.run(all_of_them())
+
     def put_times(
         self, partition: str, rows: list[Json], prefix: str, calls: int, most_s: float = math.inf
     ) -> list[float]:

@@ -15,6 +15,7 @@ from . import (
     puts,
     reads,
     request,
+    restart,
     shape,
     waiting,
 )
@@ -34,5 +35,6 @@ CASES: tuple[Case, ...] = (
     memory.CASE,
     executor.CASE,
     reads.CASE,
+    restart.CASE,
     devices.CASE,
 )

@@ -9,7 +9,7 @@ from .. import wrk
 from ..child import Child
 from ..outcome import Case, Outcome
 from ..place import SEED, PeerLike, Place
-from ..profile import CLAIMED, Profile
+from ..profile import CLAIMED
 from ..server import CHUNK, Server
 from ..turns import in_turns
 from ..worker import Worker
@@ -18,7 +18,7 @@ from .puts import check_count, rate_lines, tail_lines
 AT_ONCE, SIZE = 16, 8
 LEAST = {"wrk": 10.0, "client": 6.0}
 # Claims per second that the pool is made for: more than there can be here, and every reply is checked for its rows.
-AT_MOST_PER_S = 20_000
+AT_MOST_PER_S, IF_NOT_JUDGED = 20_000, 8_000
 POOL = "pool"
 
 
@@ -53,19 +53,9 @@ def _theirs(peer: PeerLike, place: Place) -> list[float]:
 def fill(place: Place, ours: Server) -> None:
     """The pool that all rounds claim from."""
     seconds = max(1.0, place.scale.seconds)  # wrk's shortest run
-    wanted = int(AT_MOST_PER_S * seconds * SIZE)
     profile = place.profile(min(CHUNK, place.scale.large * 64))
-    body = profile.body(0, CHUNK)
-    for number in range(-(-wanted // len(profile.keys))):
-        place.tell(f"filling the pool: {number * len(profile.keys):,} of {wanted:,} rows")
-        ours.call("POST", f"/partitions/{POOL}/production", body | _names(profile, number))
-
-
-def _names(profile: Profile, number: int) -> dict[str, list[str]]:
-    return {
-        "keys": [f"{number}_{key}" for key in profile.keys],
-        "group_ids": [f"{number}_{group}" for group in profile.group_ids],
-    }
+    per_s = AT_MOST_PER_S if place.scale.is_judged else IF_NOT_JUDGED
+    ours.fill(POOL, profile, int(per_s * seconds * SIZE), place.tell)
 
 
 class Wrk:

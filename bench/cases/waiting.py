@@ -62,7 +62,7 @@ def run(place: Place) -> Outcome:
 def _round(
     place: Place, ours: Server, worker: Child, rows: list[Json], claim: Claim, partition: str
 ) -> dict[str, tuple[float, ...]]:
-    _fill(place, ours, partition)
+    ours.fill(partition, place.profile(min(CHUNK, place.scale.pool)), place.scale.pool, place.tell)
 
     def puts(side: str) -> tuple[float, ...]:
         worker.do("put_times", partition, rows, f"warm_{side}", WARM, MOST_S)
@@ -74,15 +74,6 @@ def _round(
     after = puts(LEFT)
     ours.call("DELETE", f"/partitions/{partition}")
     return {ALONE: alone, WITH: beside, LEFT: after}
-
-
-def _fill(place: Place, ours: Server, partition: str) -> None:
-    count = min(CHUNK, place.scale.pool)
-    profile = place.profile(count)
-    for begin in range(0, place.scale.pool, count):
-        body = profile.body(0, min(count, place.scale.pool - begin))
-        body["keys"] = [f"{begin}_{key}" for key in body["keys"]]
-        ours.call("POST", f"/partitions/{partition}/production", body)
 
 
 def _claim(partition: str, task: str, more: Json) -> bytes:

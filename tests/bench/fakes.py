@@ -1,6 +1,7 @@
 """A peer that answers from the profile, at whatever speed a test gives it. No test lives here."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,9 @@ from bench.cases.equality import expected
 from bench.peers.peer import PeerMissing, Rate
 from bench.place import PeerLike
 from bench.profile import Profile
-from bench.scale import Scale
+from bench.scale import SMOKE
 
-TINY = Scale("tiny", 2, 2, 4, 0.1, (1, 8), 8, (200, 400), (2, 200), 500, 100, 2, 1)
+TINY = replace(SMOKE, name="tiny", rounds=2, calls=2, tail_calls=4, seconds=0.1, sizes=(1, 8), large=8, is_judged=True)
 
 
 class FakePeer:
