@@ -121,17 +121,16 @@ def around_fsync(reached: Reached, *, is_before: bool) -> None:
 
 def after_reply(reached: Reached) -> None:
     """uvloop writes at the end of a turn what was handed to it during that turn."""
-    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+    from app.direct import Direct
 
-    inner = RequestResponseCycle.send
+    inner = Direct._send
 
-    async def send(self: RequestResponseCycle, message: Any) -> None:
-        await inner(self, message)
-        if message["type"] == "http.response.body" and not message.get("more_body"):
-            loop = asyncio.get_running_loop()
-            loop.call_soon(loop.call_soon, reached)
+    def send(self: Direct, status: int, headers: Any, body: bytes) -> None:
+        inner(self, status, headers, body)
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop.call_soon, reached)
 
-    RequestResponseCycle.send = send  # type: ignore[method-assign]
+    Direct._send = send  # type: ignore[method-assign]
 
 
 def in_trim(reached: Reached, *, is_after: bool) -> None:

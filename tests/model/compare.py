@@ -34,7 +34,19 @@ NOT_STATE = {
     "filtered",
     "_located",
 }
-DERIVED = {"_pack", "_placements", "_asked", "_heads", "began", "deadline", "_deadlines", "_at", "_heap", "_made", "memo"}
+DERIVED = {
+    "_pack",
+    "_placements",
+    "_asked",
+    "_heads",
+    "began",
+    "deadline",
+    "_deadlines",
+    "_at",
+    "_heap",
+    "_made",
+    "memo",
+}
 NOBODY = Row(-1, -1, None)
 
 
