@@ -20,6 +20,8 @@ RULES: tuple[tuple[str, str, str], ...] = (
     ("app/snapshots/", "", IDLE),  # for a process beside the service
     ("app/memory.py", "", OTHER),
     ("uvicorn/protocols/", "RequestResponseCycle.send", "reply"),
+    ("app/direct.py", "Direct._answered", "reply"),
+    ("app/direct.py", "Direct._send", "reply"),
     ("app/incoming.py", "Incoming.send", "reply"),
     ("app/incoming.py", "names", "reply"),
     ("app/reply.py", "Reply.add_headers", "reply"),

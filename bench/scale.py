@@ -21,6 +21,7 @@ class Scale:
     pool: int
     big: int
     small: int
+    leases: int
     workers: int
     is_judged: bool = True
 
@@ -45,6 +46,7 @@ FULL = Scale(
     pool=30_000,
     big=1_000_000,
     small=20_000,
+    leases=8_000,
     workers=8,
 )
 QUICK = replace(
@@ -65,6 +67,7 @@ SMOKE = Scale(
     pool=100,
     big=500,
     small=20,
+    leases=100,
     workers=2,
     is_judged=False,
 )

@@ -62,14 +62,17 @@ class Server:
 
 
 @contextmanager
-def server(folder: Path, module: tuple[str, ...] = APP, journal: Path | None = None) -> Iterator[Server]:
+def server(
+    folder: Path, module: tuple[str, ...] = APP, journal: Path | None = None, in_memory: bool = False
+) -> Iterator[Server]:
     """Start it and wait until it is ready; stopped in the end. `module` and its flags go before the service's own.
 
-    Its log is in `folder`, which no other server has had; so is its journal, unless `journal` is another one's.
+    Its log is in `folder`, which no other server has had; so is its journal, unless `journal` is another one's
+    or it keeps none (`in_memory`).
     """
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "server.log"
-    kept = (folder / "journal" if journal is None else journal).resolve().as_uri()
+    kept = "memory:" if in_memory else (folder / "journal" if journal is None else journal).resolve().as_uri()
     flags = ("--host", HOST, "--port", "0", "--journal", kept)
     process = launch([sys.executable, "-m", *module, *flags], CHECKOUT, log)
     try:

@@ -14,6 +14,7 @@ from .profile import CLAIMED, FIELDS, PARTS, Json
 
 T = TypeVar("T")
 TIMEOUT_S = 120
+AT_ONCE = 16
 
 
 class WrongReply(RuntimeError):
@@ -75,6 +76,23 @@ class Worker:
                 raise WrongReply(f"a claim of {size} got {claimed.batch.size} rows: the pool did not last")
 
         return self.run(_rate(claim, seconds, at_once))
+
+    def lease(self, partition: str, task: str, worker: str, count: int, ends_in_s: float) -> float:
+        """Lease so many rows one by one, all until one moment; the seconds until then."""
+        numbers, end = iter(range(count)), time.monotonic() + ends_in_s
+
+        async def claim() -> None:
+            for _ in numbers:
+                left_s = end - time.monotonic()
+                claimed = await self.client.claim(partition, task, CLAIMED, 1, lease_s=left_s, worker=worker)
+                if claimed.batch.size != 1:
+                    raise WrongReply(f"a claim of 1 got {claimed.batch.size} rows")
+
+        async def all_of_them() -> None:
+            await asyncio.gather(*(claim() for _ in range(AT_ONCE)))
+
+        self.run(all_of_them())
+        return end - time.monotonic()
 
     def partitions(self, rows: list[Json], count: int, at_once: int) -> None:
         """So many partitions of one row, `at_once` in flight."""

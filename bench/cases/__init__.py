@@ -9,6 +9,7 @@ from . import (
     equality,
     executor,
     generate,
+    hold,
     loop,
     memory,
     parked,
@@ -35,6 +36,7 @@ CASES: tuple[Case, ...] = (
     memory.CASE,
     executor.CASE,
     reads.CASE,
+    hold.CASE,
     restart.CASE,
     devices.CASE,
 )

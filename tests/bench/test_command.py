@@ -144,6 +144,7 @@ def test_list_names_all_cases(capsys: pytest.CaptureFixture[str]) -> None:
         "memory",
         "executor",
         "reads",
+        "hold",
         "restart",
         "devices",
     ]
