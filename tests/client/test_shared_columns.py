@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from batchmeta import BatchMeta
-from batchmeta.columns import Cells
+from batchmeta.lazy_columns import Encoded
 from tests.client.service import batch
 from tests.columns import in_full
 
@@ -42,14 +42,19 @@ def test_a_batch_is_the_one_that_was_told_in_full() -> None:
 
 def test_the_json_of_equal_columns_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     meta = BatchMeta.from_dict(TOLD)
-    made: list[str] = []
-    column = Cells.column
-    monkeypatch.setattr(Cells, "column", lambda *given: (made.append("column"), column(*given))[1])
+    decoded: list[str] = []
+    values = Encoded.values
+    monkeypatch.setattr(
+        Encoded, "values", lambda column: (decoded.append(bytes(column.raw).decode()), values(column))[1]
+    )
     assert meta.field_schema is not None
     assert meta.backend_meta is not None
     assert meta.field_schema["b"].lengths is meta.field_schema["a"].lengths
     assert meta.backend_meta["b"] is meta.backend_meta["a"]
-    assert made == ["column"] * 2
+    for name in "ab":
+        assert meta.field_schema[name].lengths == [3, 4]
+        assert meta.backend_meta[name] == [{"at": 1}, {"at": 2}]
+    assert decoded == ["[3,4]", '[{"at":1},{"at":2}]']
 
 
 def test_lists_of_equal_columns_are_the_callers_own() -> None:

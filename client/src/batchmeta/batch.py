@@ -5,6 +5,7 @@ What it is and how it goes to and from the wire; how it is cut and joined is in 
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,7 +13,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from . import algebra, arguments
 from .arguments import text, texts, whole
-from .columns import GROUPS, INTS, KEYS, METAS, VALUES, Cells, Column, full_column
+from .columns import GROUPS, INTS, KEYS, METAS, VALUES, Cells, Column, full_cells
 from .json_values import encoded, to_json
 from .lazy_fields import Received
 from .schema import FieldSchema, full_schema
@@ -153,11 +154,11 @@ class BatchMeta:
             keys=_column(KEYS, reply.keys, size),
             group_ids=_column(GROUPS, reply.group_ids, size),
             field_schema=_each(
-                lambda part, made: FieldSchema.from_wire(part, size, made), reply.field_schema, full_schema
+                lambda part, others: FieldSchema.from_wire(part, size, others), reply.field_schema, full_schema
             ),
             custom_meta=_column(METAS, reply.custom_meta, size),
-            backend_meta=_each(lambda raw, made: VALUES.one_of(raw, size, made), reply.backend_meta, full_column),
-            field_status=_each(lambda raw, made: INTS.one_of(raw, size, made), reply.field_status, full_column),
+            backend_meta=_each(partial(VALUES.of, size), reply.backend_meta, full_cells),
+            field_status=_each(partial(INTS.of, size), reply.field_status, full_cells),
             missing_keys=None if reply.missing_keys is UNSET else tuple(reply.missing_keys),
             created=None if reply.created is UNSET else reply.created,
         )
@@ -189,7 +190,7 @@ def _column(cells: Cells[T], raw: Raw | UnsetType, size: int) -> Column[T] | Non
 
 
 def _each(
-    read: Callable[[T, dict[int, Column[Any]]], U],
+    read: Callable[[T, Received[U]], U],
     parts: dict[str, T] | UnsetType,
     full: Callable[[Mapping[str, T], str], T],
 ) -> Received[U] | None:

@@ -15,6 +15,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from .arguments import items, positions, whole
 from .json_values import HasJson, encoded
 from .lazy_columns import Cut, Encoded, Joined, Later, Places
+from .lazy_fields import Received, no_column
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -113,8 +114,12 @@ class Array(Column[T_co]):
     __slots__ = ("_cells", "_later")
 
     def __init__(self, values: Iterable[T_co] | Later[T_co]) -> None:
-        self._later = values if isinstance(values, Later) else None
-        self._cells = None if isinstance(values, Later) else items(values, "values", "one value per row")
+        self._later: Later[T_co] | None = None
+        self._cells: list[T_co] | None = None
+        if isinstance(values, Later):
+            self._later = values
+        else:
+            self._cells = items(values, "values", "one value per row")
 
     def __len__(self) -> int:
         cells, later = self._cells, self._later
@@ -158,19 +163,15 @@ class Array(Column[T_co]):
         return self.values()[index]
 
 
-class Constant(Struct, Generic[T]):
-    """`{"const": v}`, as it stands on the wire."""
+class Short(Struct, Generic[T]):
+    """`{"const": v}` or `{"same_as": field}`, as it stands on the wire."""
 
-    const: T
-
-
-class Reference(Struct):
-    """`{"same_as": field}`, as it stands on the wire; of `{"const": v}` there is nothing here."""
-
+    const: T | UnsetType = UNSET
     same_as: str | None = None
 
 
-_reference = msgspec.json.Decoder(Reference)
+_BRACE = ord("{")
+_reference = msgspec.json.Decoder(Short[Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,20 +179,27 @@ class Cells(Generic[T]):
     """How the cells of one kind of column are decoded."""
 
     array: "msgspec.json.Decoder[list[T]]"
-    constant: "msgspec.json.Decoder[Constant[T]]"
+    short: "msgspec.json.Decoder[Short[T]]"
 
-    def column(self, raw: Raw, size: int) -> Column[T]:
-        """The column of `size` rows with this JSON. A constant is decoded at once, it is one cell."""
-        if memoryview(raw)[0] == ord("{"):
-            return Const(self.constant.decode(raw).const, size)
-        return Array(Encoded(raw, size, self.array))
+    def column(self, raw: Raw, size: int, same_as: Callable[[str], Column[T] | None] | None = None) -> Column[T]:
+        """The column of `size` rows with this JSON. A constant is decoded at once, it is one cell.
 
-    def one_of(self, raw: Raw, size: int, made: dict[int, Column[T]]) -> Column[T]:
-        """As `column`; for one and the same JSON the one in `made`."""
-        found = made.get(id(raw))
+        `same_as`: the column of a field, where this one may be told as that of another.
+        """
+        if memoryview(raw)[0] != _BRACE:
+            return Array(Encoded(raw, size, self.array))
+        short = self.short.decode(raw)
+        if short.const is not UNSET:
+            return Const(short.const, size)
+        name = short.same_as
+        found = None if same_as is None or name is None else same_as(name)
         if found is None:
-            found = made[id(raw)] = self.column(raw, size)
+            raise no_column(str(name))
         return found
+
+    def of(self, size: int, raw: Raw, others: Received[Column[T]]) -> Column[T]:
+        """As `column`, for one of several."""
+        return self.column(raw, size, others.referred)
 
 
 def full(raw: Raw, column_of: Callable[[str], Raw | UnsetType]) -> Raw:
@@ -201,40 +209,40 @@ def full(raw: Raw, column_of: Callable[[str], Raw | UnsetType]) -> Raw:
         return raw
     found = column_of(source)
     if found is UNSET or _named_in(found) is not None:
-        raise ValueError(f"a column is told as that of {source!r}, which has none of its own")
+        raise no_column(source)
     return found
 
 
-def full_column(columns: Mapping[str, Raw], name: str) -> Raw:
+def full_cells(columns: Mapping[str, Raw], name: str) -> Raw:
     """As `full`, of columns by field."""
     return full(columns[name], lambda other: columns.get(other, UNSET))
 
 
 def _named_in(raw: Raw) -> str | None:
-    return _reference.decode(raw).same_as if memoryview(raw)[0] == ord("{") else None
+    return _reference.decode(raw).same_as if memoryview(raw)[0] == _BRACE else None
 
 
-INTS: Cells[int] = Cells(msgspec.json.Decoder(list[int]), msgspec.json.Decoder(Constant[int]))
+INTS: Cells[int] = Cells(msgspec.json.Decoder(list[int]), msgspec.json.Decoder(Short[int]))
 KEYS: Cells[str | None] = Cells(
     msgspec.json.Decoder(list[str | None]),
-    msgspec.json.Decoder(Constant[str | None]),
+    msgspec.json.Decoder(Short[str | None]),
 )
 GROUPS: Cells[str | int | None] = Cells(
     msgspec.json.Decoder(list[str | int | None]),
-    msgspec.json.Decoder(Constant[str | int | None]),
+    msgspec.json.Decoder(Short[str | int | None]),
 )
 METAS: Cells[dict[str, Any] | None] = Cells(
     msgspec.json.Decoder(list[dict[str, Any] | None]),
-    msgspec.json.Decoder(Constant[dict[str, Any] | None]),
+    msgspec.json.Decoder(Short[dict[str, Any] | None]),
 )
-VALUES: Cells[Any] = Cells(msgspec.json.Decoder(list[Any]), msgspec.json.Decoder(Constant[Any]))
+VALUES: Cells[Any] = Cells(msgspec.json.Decoder(list[Any]), msgspec.json.Decoder(Short[Any]))
 LENGTHS: Cells[int | None] = Cells(
     msgspec.json.Decoder(list[int | None]),
-    msgspec.json.Decoder(Constant[int | None]),
+    msgspec.json.Decoder(Short[int | None]),
 )
 SHAPES: Cells[list[int] | None] = Cells(
     msgspec.json.Decoder(list[list[int] | None]),
-    msgspec.json.Decoder(Constant[list[int] | None]),
+    msgspec.json.Decoder(Short[list[int] | None]),
 )
 
 

@@ -20,11 +20,8 @@ class Columns(Mapping[str, T]):
     def __getitem__(self, name: str) -> T:
         made = self._made.get(name)
         if made is None:
-            made = self._made[name] = self._new(name)
+            made = self._made[name] = self._make(self._parts[name])
         return made
-
-    def _new(self, name: str) -> T:
-        return self._make(self._parts[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._parts)
@@ -45,25 +42,37 @@ class Columns(Mapping[str, T]):
 class Received(Columns[T]):
     """Of a reply, where a part may refer to another one for a column that both have (contract#share-columns).
 
-    `full(parts, name)` is the part with the column itself. `make(part, made)` keeps what columns it makes in `made`, by
-    the identity of their JSON: fields that share a column there share it here.
+    `make(part, received)` asks `referred` for that one. `full(parts, name)` is the part with the column's own JSON.
     """
 
-    __slots__ = ("_columns", "_full")
+    __slots__ = ("_full",)
 
     def __init__(
         self,
         parts: Mapping[str, U],
-        make: Callable[[U, dict[int, Any]], T],
+        make: Callable[[U, "Received[T]"], T],
         full: Callable[[Mapping[str, U], str], U],
     ) -> None:
         super().__init__(parts, make)
         self._full: Callable[[Mapping[str, Any], str], Any] = full
-        self._columns: dict[int, Any] = {}
 
-    def _new(self, name: str) -> T:
-        return self._make(self._full(self._parts, name), self._columns)
+    def __getitem__(self, name: str) -> T:
+        made = self._made.get(name)
+        if made is None:
+            made = self._made[name] = self._make(self._parts[name], self)
+        return made
+
+    def referred(self, name: str) -> T:
+        """What another part refers to. ValueError if that is not there, or refers to a third one."""
+        if name not in self._parts or self._full(self._parts, name) is not self._parts[name]:
+            raise no_column(name)
+        return self[name]
 
     def to_wire(self) -> dict[str, Any]:
         """By field, what each was or will be made of, no column told by reference."""
         return {name: self._full(self._parts, name) for name in self._parts}
+
+
+def no_column(name: str) -> ValueError:
+    """The error of a reference that leads nowhere."""
+    return ValueError(f"a column is told as that of {name!r}, which has none of its own")

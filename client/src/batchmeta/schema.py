@@ -1,7 +1,6 @@
 """The schema of one field in batch meta (contract#field-schema): what its tensor is, and its shape for each row."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from reprlib import repr as short
 from typing import Any, Literal, cast
@@ -12,17 +11,19 @@ from .arguments import maybe, refuse, text, wholes
 from .columns import LENGTHS, SHAPES, Array, Column, Const, Rows, full, joined
 from .json_values import raw
 from .lazy_columns import Places
+from .lazy_fields import Received
 from .wire import replies
 from .wire.types import DTYPES
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSchema:
+class FieldSchema(Struct, frozen=True):
     """`kind` "object" has no more to it. A tensor has a `dtype` and either one `shape` or, ragged, one per row.
 
     `shape` is None until it is known. Of a ragged field one of `shapes` and (rank 1, `compact`) `lengths` is there;
     a cell is None where the row lacks the field.
     """
+
+    # No dataclass: of a batch one is made for each field, and that would take fifteen times as long.
 
     kind: Literal["tensor", "object"]
     dtype: str | None = None
@@ -32,15 +33,19 @@ class FieldSchema:
     lengths: Column[int | None] | None = None
 
     @classmethod
-    def from_wire(cls, reply: replies.FieldOut, size: int, made: dict[int, Column[Any]]) -> "FieldSchema":
-        """The schema of a batch of `size` rows; `made`: columns that other fields have made, as in Cells.one_of."""
+    def from_wire(cls, reply: replies.FieldOut, size: int, others: "Received[FieldSchema]") -> "FieldSchema":
+        """The schema of a batch of `size` rows; `others`: of the same reply, whose columns it may refer to."""
         return cls(
             kind=reply.kind,
             dtype=None if reply.dtype is UNSET else reply.dtype,
             ragged=reply.ragged is True,
             shape=tuple(reply.shape) if isinstance(reply.shape, list) else None,
-            shapes=None if reply.shapes is UNSET else SHAPES.one_of(reply.shapes, size, made),
-            lengths=None if reply.lengths is UNSET else LENGTHS.one_of(reply.lengths, size, made),
+            shapes=None
+            if reply.shapes is UNSET
+            else SHAPES.column(reply.shapes, size, lambda name: others.referred(name).shapes),
+            lengths=None
+            if reply.lengths is UNSET
+            else LENGTHS.column(reply.lengths, size, lambda name: others.referred(name).lengths),
         )
 
     def to_wire(self) -> replies.FieldOut:
@@ -69,7 +74,7 @@ class FieldSchema:
 
     def take(self, rows: Rows) -> "FieldSchema":
         """The schema for some of the rows, as `Column.take` takes them."""
-        return replace(
+        return structs.replace(
             self,
             shapes=None if self.shapes is None else self.shapes.take(rows),
             lengths=None if self.lengths is None else self.lengths.take(rows),
@@ -77,7 +82,7 @@ class FieldSchema:
 
     def at(self, rows: Places) -> "FieldSchema":
         """As `take`, for positions that are Python's own numbers."""
-        return replace(
+        return structs.replace(
             self,
             shapes=None if self.shapes is None else self.shapes.at(rows),
             lengths=None if self.lengths is None else self.lengths.at(rows),
@@ -87,16 +92,19 @@ class FieldSchema:
 def full_schema(schemas: Mapping[str, replies.FieldOut], name: str) -> replies.FieldOut:
     """One of these, its column told in full. ValueError where it names a field that has no such column."""
     schema = schemas[name]
-    for member in ("lengths", "shapes"):
-        raw = getattr(schema, member)
-        if raw is not UNSET:
-            there = full(raw, partial(_column_of, schemas, member))
-            schema = schema if there is raw else structs.replace(schema, **{member: there})
-    return schema
+    lengths = schema.lengths if schema.lengths is UNSET else full(schema.lengths, partial(_lengths_of, schemas))
+    shapes = schema.shapes if schema.shapes is UNSET else full(schema.shapes, partial(_shapes_of, schemas))
+    if lengths is schema.lengths and shapes is schema.shapes:
+        return schema
+    return structs.replace(schema, lengths=lengths, shapes=shapes)
 
 
-def _column_of(schemas: Mapping[str, replies.FieldOut], member: str, name: str) -> Raw | UnsetType:
-    return getattr(schemas.get(name), member, UNSET)
+def _lengths_of(schemas: Mapping[str, replies.FieldOut], name: str) -> Raw | UnsetType:
+    return schemas[name].lengths if name in schemas else UNSET
+
+
+def _shapes_of(schemas: Mapping[str, replies.FieldOut], name: str) -> Raw | UnsetType:
+    return schemas[name].shapes if name in schemas else UNSET
 
 
 def wire_schemas(given: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -127,7 +135,7 @@ def _is_usual(part: object) -> bool:
 
 
 def _members(part: Any, where: str, name: str) -> Any:
-    if isinstance(part, FieldSchema | Struct):
+    if isinstance(part, Struct):
         part = _there(part)
     elif not isinstance(part, Mapping):
         refuse("a mapping of a schema's members", part, f"{where}.{name}")
@@ -135,11 +143,10 @@ def _members(part: Any, where: str, name: str) -> Any:
     return part if dtype is None else {**part, "dtype": dtype_name(dtype, f"{where}.{name}.dtype")}
 
 
-def _there(part: FieldSchema | Struct) -> dict[str, Any]:
+def _there(part: Struct) -> dict[str, Any]:
     if isinstance(part, FieldSchema) and part.kind == "object":
         return {"kind": "object"}
-    names = part.__struct_fields__ if isinstance(part, Struct) else part.__slots__
-    members = {name: getattr(part, name) for name in names}
+    members = {name: getattr(part, name) for name in part.__struct_fields__}
     return {name: value for name, value in members.items() if value is not None and value is not UNSET}
 
 
@@ -154,11 +161,11 @@ def joined_schema(schemas: Sequence[FieldSchema], sizes: Sequence[int]) -> Field
         raise ValueError(f"one field cannot be {' and '.join(kinds)} at once")
     shapes = {schema.shape for schema in schemas if not schema.ragged and schema.shape is not None}
     if not any(schema.ragged for schema in schemas) and len(shapes) < 2:
-        return replace(first, shape=next(iter(shapes), None))
+        return structs.replace(first, shape=next(iter(shapes), None))
     ragged = FieldSchema(first.kind, first.dtype, ragged=True)
     if all(_has_lengths(schema) for schema in schemas):
-        return replace(ragged, lengths=joined([_lengths(*part) for part in zip(schemas, sizes, strict=True)]))
-    return replace(ragged, shapes=joined([_shapes(*part) for part in zip(schemas, sizes, strict=True)]))
+        return structs.replace(ragged, lengths=joined([_lengths(*part) for part in zip(schemas, sizes, strict=True)]))
+    return structs.replace(ragged, shapes=joined([_shapes(*part) for part in zip(schemas, sizes, strict=True)]))
 
 
 def _has_lengths(schema: FieldSchema) -> bool:
