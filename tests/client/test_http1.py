@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from batchmeta.calls import Call, change
-from batchmeta.fast import FastTransport
+from batchmeta.fast import BUFFER, FastTransport
 
 END = b"\r\n\r\n"
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -79,6 +79,23 @@ async def test_an_answer_is_read_and_the_connection_used_again(parts: list[bytes
             assert (answer.status_code, answer.content, answer.reason_phrase) == (200, b"ok", "OK")
     assert peer.connections == 1
     assert peer.requests[0].startswith(b"GET /meta/v1/x HTTP/1.1\r\nHost: 127.0.0.1:")
+
+
+@pytest.mark.asyncio
+async def test_two_large_answers_at_once_do_not_mix() -> None:
+    """Connections receive into one buffer; each of these answers fills it several times."""
+    bodies = [letter * (3 * BUFFER + 7) for letter in (b"a", b"b")]
+    answers: list[list[bytes | None]] = [
+        [
+            b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body),
+            *(body[at : at + 50_000] for at in range(0, len(body), 50_000)),
+        ]
+        for body in bodies
+    ]
+    async with _peer(*answers) as (peer, transport):
+        found = await asyncio.gather(*(transport.exchange(ASK, None) for _ in bodies))
+    assert peer.connections == 2
+    assert sorted(answer.content for answer in found) == bodies
 
 
 @pytest.mark.asyncio
@@ -165,7 +182,7 @@ async def test_an_answer_that_comes_slowly_is_no_silence() -> None:
         _clock(connection, lambda: next(times))
         connection._heard = 0
         connection._look()  # at 0 s: 15 more
-        connection.data_received(b"")  # at 10 s
+        connection.buffer_updated(0)  # at 10 s
         connection._look()  # at 20 s: 5 more, since a byte came at 10
         assert not waiting.done()
         connection._look()  # at 30 s: nothing for 20 s

@@ -41,11 +41,15 @@ class ReadAnswer:
         return ReadAnswer(self.status_code, self._reason, fields, packed.content)
 
 
-class HttpConnection(asyncio.Protocol):
-    """One request at a time. Whatever breaks an exchange (an error, silence, its caller's end) ends the connection."""
+class HttpConnection(asyncio.BufferedProtocol):
+    """One request at a time. Whatever breaks an exchange (an error, silence, its caller's end) ends the connection.
 
-    def __init__(self, when_lost: Callable[["HttpConnection"], None]) -> None:
+    `buffer`: what comes is received there and parsed at once, so connections of one loop may share it.
+    """
+
+    def __init__(self, when_lost: Callable[["HttpConnection"], None], buffer: bytearray) -> None:
         self._loop, self._when_lost = asyncio.get_running_loop(), when_lost
+        self._buffer = memoryview(buffer)
         self._transport: asyncio.Transport | None = None
         self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
         self._waiter: asyncio.Future[ReadAnswer] | None = None
@@ -89,13 +93,16 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - a larger one would save nothing
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         self._heard = self._loop.time()
         if self._waiter is None or self._parser is None:  # nobody asked
             self.abort()
             return
         try:
-            self._parser.feed_data(data)
+            self._parser.feed_data(self._buffer[:nbytes])
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(httpx.RemoteProtocolError(f"no answer in HTTP/1.1: {error}"))
 
