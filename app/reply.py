@@ -9,13 +9,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+import numpy as np
 from msgspec import UNSET, Raw, UnsetType
 
+from core.slices import Sliced
 from core.state.cells.encode import Pieces
 
 Headers = list[tuple[bytes, bytes]]
 _encode = msgspec.json.Encoder().encode
 EtagOf = Callable[[int], str]
+STEP = 2**21  # bytes of a large body that are put in place in one step
 
 
 APART: Any = Raw(b"\0")
@@ -30,7 +33,7 @@ class Reply:
     """
 
     status: int
-    body: bytes
+    body: bytes | memoryview
     etag: str | None = None
     is_kept: bool = True
     replayed: bool = False
@@ -60,6 +63,44 @@ def reply(
     if apart is not None:
         before, _, after = text.partition(b"\0")
         text = b"".join((before, *apart, after))
+    return Reply(status, text, etag, is_kept)
+
+
+def large_reply(
+    body: msgspec.Struct, status: int = 200, etag: str | None = None, is_kept: bool = True, apart: Pieces | None = None
+) -> Sliced[Reply]:
+    """As `reply`, for a body of megabytes: its columns are not encoded with the rest but copied once, in slices."""
+    columns: list[Pieces] = []
+    _set_apart(body, columns, apart or [])
+    between = _encode(body).split(b"\0")
+    pieces = [piece for text, column in zip(between, [*columns, []], strict=True) for piece in (text, *column)]
+    return _joined(pieces, status, etag, is_kept)
+
+
+def _set_apart(body: msgspec.Struct, columns: list[Pieces], apart: Pieces) -> None:
+    """Put `APART` in the place of every column, and the columns into a list."""
+    for name in body.__struct_fields__:
+        value = getattr(body, name)
+        if value is APART:
+            columns.append(apart)
+        elif isinstance(value, Raw):
+            columns.append([memoryview(value)])
+            setattr(body, name, APART)
+        elif isinstance(value, msgspec.Struct):
+            _set_apart(value, columns, apart)
+
+
+def _joined(pieces: Pieces, status: int, etag: str | None, is_kept: bool) -> Sliced[Reply]:
+    text = np.empty(sum(map(len, pieces)), np.uint8).data  # a bytearray would be filled with zeros first
+    at = done = 0
+    for piece in pieces:
+        for first in range(0, len(piece), STEP):
+            part = memoryview(piece)[first : first + STEP]
+            text[at : at + len(part)] = part
+            at += len(part)
+            if at - done >= STEP:
+                done = at
+                yield
     return Reply(status, text, etag, is_kept)
 
 

@@ -18,13 +18,23 @@ what renders a result. The contract of such a generator:
 The engine's thread does one step after each drain, of the calls in turn (core/runtime/slices.py).
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TypeVar
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 Sliced = Generator[None, None, T]
 """Yields between steps; its value is what they make."""
+
+
+def after(made: T | Sliced[T], then: Callable[[T], R]) -> R | Sliced[R]:
+    """`then` of what is made, be that in slices or not."""
+    return _after(made, then) if isinstance(made, Generator) else then(made)
+
+
+def _after(steps: Sliced[T], then: Callable[[T], R]) -> Sliced[R]:
+    return then((yield from steps))
 
 
 def at_once(sliced: Sliced[T]) -> T:

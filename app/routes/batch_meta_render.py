@@ -7,9 +7,11 @@ from msgspec import UNSET, Raw
 
 from batchmeta.wire import replies
 from core.reading.batch import Batch
+from core.reading.sliced_batch import AT_ONCE
+from core.slices import Sliced
 from core.state.cells import encode
 
-from ..reply import APART, EtagOf, Reply, by_field, maybe, reply
+from ..reply import APART, EtagOf, Reply, by_field, large_reply, maybe, reply
 
 
 def batch_meta(batch: Batch) -> replies.BatchMeta:
@@ -32,19 +34,20 @@ def batch_meta(batch: Batch) -> replies.BatchMeta:
     )
 
 
-def page(etag: str | None = None) -> Callable[[Batch], Reply]:
+def page(etag: str | None = None) -> Callable[[Batch], Reply | Sliced[Reply]]:
     """Batch meta as a read gives it, with what was not found and where to go on."""
 
-    def render(batch: Batch) -> Reply:
+    def render(batch: Batch) -> Reply | Sliced[Reply]:
         body = batch_meta(batch)
         body.missing_keys = list(batch.missing_keys)
         body.next_cursor = batch.next_cursor
-        return reply(body, etag=etag, apart=batch.backend_meta)
+        make = large_reply if body.size > AT_ONCE else reply
+        return make(body, etag=etag, apart=batch.backend_meta)
 
     return render
 
 
-def tagged_page(etag_of: EtagOf) -> Callable[[Batch | int], Reply]:
+def tagged_page(etag_of: EtagOf) -> Callable[[Batch | int], Reply | Sliced[Reply]]:
     """As `page` with an ETag; a bare revision means that the caller has it already: 304."""
     return lambda found: (
         Reply(304, b"", etag_of(found)) if isinstance(found, int) else page(etag_of(found.revision))(found)

@@ -9,11 +9,13 @@ from batchmeta.wire import replies
 from core.operations.claim import Answer, Claimed, Explained, NotClaimed
 from core.operations.consumption import Consumption
 from core.operations.leases import Dead
+from core.reading.sliced_batch import AT_ONCE
 from core.samplers import Blocking
+from core.slices import Sliced
 from core.state.cells import encode
 from core.state.partition import Partition
 
-from ..reply import Reply, reply
+from ..reply import Reply, large_reply, reply
 from .batch_meta_render import batch_meta
 
 
@@ -44,12 +46,13 @@ def _info(claimed: Claimed) -> replies.ClaimInfo:
     )
 
 
-def claim(result: Answer) -> Reply:
+def claim(result: Answer) -> Reply | Sliced[Reply]:
     """201 with a claim and its batch, or 200 that says what is missing."""
     if isinstance(result, Claimed):
         info = _info(result)
         batch = batch_meta(result.batch)
-        return reply(
+        make = large_reply if batch.size > AT_ONCE else reply
+        return make(
             replies.Claimed(partition_id=batch.partition_id, revision=batch.revision, claim=info, batch=batch),
             201,
             apart=result.batch.backend_meta,

@@ -18,15 +18,17 @@ from core.arrays import pack
 from core.engine import Engine
 from core.events import Consumed, Leased
 from core.reading.batch import Batch, describe
+from core.reading.sliced_batch import described
 from core.samplers import Blocking
 from core.samplers.custom import Own
+from core.slices import Sliced, after
 from core.state.leases import Lease, claim_id
 
 from .claim_request import ClaimRequest
 from .claim_shares import Chosen
 from .claim_try import ClaimTry
 from .consumption import Counts, counts_of
-from .parked import Parked
+from .parked import Outcome, Parked
 
 __all__ = ["Answer", "ClaimRequest", "Claimed", "Explained", "NotClaimed", "claim", "claim_now", "explain_claim"]
 
@@ -82,12 +84,12 @@ class Explained:
     blocking: list[Blocking]
 
 
-def claim(engine: Engine, partition_id: str, request: ClaimRequest) -> Answer | Parked[Answer]:
+def claim(engine: Engine, partition_id: str, request: ClaimRequest) -> Outcome[Answer]:
     """Take a full batch now, or park until there is one. Raises PartitionCleared, also while parked."""
     return _claim_until(engine, partition_id, request, engine.clock() + request.wait_s)
 
 
-def claim_now(engine: Engine, partition_id: str, request: ClaimRequest) -> Answer:
+def claim_now(engine: Engine, partition_id: str, request: ClaimRequest) -> Answer | Sliced[Answer]:
     """Take what there is, if it is enough. Raises PartitionCleared."""
     found = _try(engine, partition_id, request)
     if found is None:
@@ -111,7 +113,7 @@ def _try(engine: Engine, partition_id: str, request: ClaimRequest) -> ClaimTry |
     return None if partition is None else ClaimTry.of(partition, request)
 
 
-def _claim_until(engine: Engine, partition_id: str, request: ClaimRequest, deadline: float) -> Answer | Parked[Answer]:
+def _claim_until(engine: Engine, partition_id: str, request: ClaimRequest, deadline: float) -> Outcome[Answer]:
     found = _try(engine, partition_id, request)
     if found is not None:
         chosen = found.choose(found.enough())
@@ -123,7 +125,7 @@ def _claim_until(engine: Engine, partition_id: str, request: ClaimRequest, deadl
 
 
 def _park(engine: Engine, partition_id: str, request: ClaimRequest, deadline: float) -> Parked[Answer]:
-    def retry(is_last: bool) -> Answer | Parked[Answer]:
+    def retry(is_last: bool) -> Outcome[Answer]:
         if is_last:
             return claim_now(engine, partition_id, request)
         return _claim_until(engine, partition_id, request, deadline)
@@ -138,19 +140,19 @@ def _park(engine: Engine, partition_id: str, request: ClaimRequest, deadline: fl
     return Parked(partition_id, deadline, (lambda: True) if isinstance(request.sampler, Own) else is_ripe, retry)
 
 
-def _hand_out(engine: Engine, found: ClaimTry, chosen: Chosen) -> Claimed:
+def _hand_out(engine: Engine, found: ClaimTry, chosen: Chosen) -> Answer | Sliced[Answer]:
     """Commit the rows to the task, unless an earlier claim did, and describe them."""
-    request, partition = found.request, found.partition
+    request, partition, view = found.request, found.partition, found.request.view
     indexes = partition.rows.global_index[chosen.rows]
     number = chosen.claim or engine.revision + 1
     if not chosen.claim:
         engine.commit(*chosen.first, _event(engine, found, chosen, number, pack(indexes)))
-    batch = describe(partition, chosen.rows, indexes, request.view)
+    batch = described(partition, chosen.rows, indexes, request.view)
     lease = chosen.lease or engine.leases.of(number)
     if lease is None:
-        return Claimed(claim_id(number), request.task, batch, request.worker, expand=request.view.expand)
+        return after(batch, lambda b: Claimed(claim_id(number), request.task, b, request.worker, expand=view.expand))
     left_s = lease.left_s(engine.clock()) if chosen.claim else lease.length_s
-    return Claimed(claim_id(number), request.task, batch, lease.worker, lease, request.view.expand, left_s)
+    return after(batch, lambda b: Claimed(claim_id(number), request.task, b, lease.worker, lease, view.expand, left_s))
 
 
 def _event(engine: Engine, found: ClaimTry, chosen: Chosen, number: int, indexes: bytes) -> Consumed | Leased:

@@ -20,7 +20,7 @@ class Parked(Generic[R]):
     partition: str
     deadline: float
     is_ripe: Callable[[], bool]
-    retry: Callable[[bool], "R | Parked[R]"]
+    retry: Callable[[bool], "R | Parked[R] | Sliced[R | Parked[R]]"]
 
     def test(self, _: object) -> bool:
         """`is_ripe`, as an operation on the engine."""

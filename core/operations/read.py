@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -9,9 +10,11 @@ from core.arrays import Bits, Ints
 from core.engine import Engine
 from core.errors import FieldNotFound
 from core.names import check_fields
-from core.reading.batch import Batch, BatchColumns, View, describe
+from core.reading.batch import Batch, BatchColumns, View
 from core.reading.cursors import cursor_for
-from core.reading.selectors import Selector, all_rows, require_all, select
+from core.reading.selectors import Page, Selector, all_rows, names_of, require_all, select
+from core.reading.sliced_batch import AT_ONCE, described
+from core.slices import Sliced, after
 from core.state.cells.encode import Pieces
 from core.state.cells.json_cells import NULL, json_values
 from core.state.partition import Partition, known
@@ -64,14 +67,41 @@ def _fields(view: View) -> None:
 
 def read(
     engine: Engine, partition_id: str, selector: Selector, view: View, strict: bool, limit: int, cursor: str | None
-) -> Batch:
-    """Batch meta of the selected rows. With `strict`: KeyNotFound, SampleNotFound, FieldNotFound."""
+) -> Batch | Sliced[Batch]:
+    """Batch meta of the selected rows, many in slices. With `strict`: KeyNotFound, SampleNotFound, FieldNotFound."""
     _fields(view)
+    engine.get(partition_id)
+    if selector.keys is None or len(selector.keys) <= AT_ONCE:
+        return _read(engine, partition_id, selector, view, strict, limit, cursor)
+    made = partial(_read, engine, partition_id, selector, view, strict, limit, cursor)
+    return _made_of(names_of(selector), made)
+
+
+def _made_of(
+    names: Sliced[list[bytes] | None], make: Callable[[list[bytes] | None], Batch | Sliced[Batch]]
+) -> Sliced[Batch]:
+    made = make((yield from names))
+    return made if isinstance(made, Batch) else (yield from made)
+
+
+def _read(
+    engine: Engine,
+    partition_id: str,
+    selector: Selector,
+    view: View,
+    strict: bool,
+    limit: int,
+    cursor: str | None,
+    names: list[bytes] | None = None,
+) -> Batch | Sliced[Batch]:
     partition = engine.get(partition_id)
-    page = select(partition, selector, limit, cursor)
+    page = select(partition, selector, limit, cursor, names)
     if strict:
         require_all(page)
-    batch = describe(partition, page.rows, page.indexes, view)
+    return after(described(partition, page.rows, page.indexes, view), partial(_on_page, page, strict))
+
+
+def _on_page(page: Page, strict: bool, batch: Batch) -> Batch:
     if strict and batch.missing_fields:
         raise FieldNotFound(fields=batch.missing_fields)
     return replace(batch, missing_keys=page.missing_keys, next_cursor=page.next_cursor)
@@ -79,7 +109,7 @@ def read(
 
 def read_if_changed(
     engine: Engine, partition_id: str, is_same: Callable[[int], bool], view: View, limit: int, cursor: str | None
-) -> Batch | int:
+) -> Batch | int | Sliced[Batch]:
     """Batch meta of all rows, or only the partition's revision where `is_same` says that the caller has it already."""
     revision = engine.get(partition_id).revision
     return revision if is_same(revision) else read(engine, partition_id, Selector(), view, False, limit, cursor)

@@ -8,12 +8,14 @@ import numpy as np
 from core.arrays import Ints
 from core.errors import Invalid, KeyNotFound, SampleNotFound
 from core.names import check_keys
+from core.slices import Sliced
 from core.state.cells.json_cells import json_values
 from core.state.partition import Partition
 from core.state.where import Where
 
 from .cursors import cursor_for, start_of
 
+NAMES = 32_768  # keys that are made JSON strings in one step
 SELECTORS = "one of global_indexes, keys, group_ids and key_prefix"
 
 
@@ -51,8 +53,21 @@ class Page:
     next_cursor: str | None = None
 
 
-def select(partition: Partition, selector: Selector, limit: int, cursor: str | None) -> Page:
-    """One page of the selected rows."""
+def names_of(selector: Selector) -> Sliced[list[bytes] | None]:
+    """The selector's keys as JSON strings, for `select`."""
+    if selector.keys is None:
+        return None
+    names: list[bytes] = []
+    for first in range(0, len(selector.keys), NAMES):
+        names += json_values(list(selector.keys[first : first + NAMES]))
+        yield
+    return names
+
+
+def select(
+    partition: Partition, selector: Selector, limit: int, cursor: str | None, names: list[bytes] | None = None
+) -> Page:
+    """One page of the selected rows. `names`: the selector's keys as JSON strings, where that was done before."""
     if selector.is_absent:
         return all_rows(partition, limit, cursor)
     if selector.keys is None and selector.indexes is None:
@@ -63,10 +78,12 @@ def select(partition: Partition, selector: Selector, limit: int, cursor: str | N
     more = cursor_for("p", start + limit) if len(named) > start + limit else None
     missing: tuple[str, ...] = ()
     if selector.keys is not None:
-        keys = selector.keys[start : start + limit]
-        found = partition.rows.find(json_values(list(keys)))
-        missing = tuple(key for key, index in zip(keys, found, strict=True) if index is None)
-        indexes = np.array([index for index in found if index is not None], np.int64)
+        page = slice(start, start + limit)
+        found = partition.rows.find(json_values(list(selector.keys[page])) if names is None else names[page])
+        if None in found:
+            missing = tuple(key for key, index in zip(selector.keys[page], found, strict=True) if index is None)
+            found = [index for index in found if index is not None]
+        indexes = np.array(found, np.int64)
     else:
         indexes = np.array((selector.indexes or ())[start : start + limit], np.int64)
     return Page(partition.rows.locate(indexes), indexes, missing, more)

@@ -43,7 +43,7 @@ class Keepable(Protocol):
     def status(self) -> int: ...
 
     @property
-    def body(self) -> bytes: ...
+    def body(self) -> bytes | memoryview: ...
 
     @property
     def etag(self) -> str | None: ...
@@ -54,7 +54,7 @@ class Keepable(Protocol):
 
 def kept(keyed: Keyed, reply: Keepable) -> Kept:
     """What the journal stores of a reply."""
-    return Kept(keyed.key, keyed.digest, reply.status, reply.body, reply.etag)
+    return Kept(keyed.key, keyed.digest, reply.status, bytes(reply.body), reply.etag)
 
 
 @dataclass(slots=True, eq=False)

@@ -4,7 +4,7 @@ A partition shares nothing with others, so none pays for another's size. A sampl
 is the absent row, to which indexes that are not held map. `core.apply` changes a partition; it decides nothing itself.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -254,7 +254,7 @@ def limits_of(settings: Settings) -> Limits:
     return Limits(settings.expected_samples, settings.max_samples, settings.max_attempts)
 
 
-def known(partition: Partition, names: Sequence[str]) -> tuple[list[Field], list[str]]:
+def known(partition: Partition, names: Iterable[str]) -> tuple[list[Field], list[str]]:
     """The fields of `names` that the partition knows, once each in the order asked, and the names it does not."""
     wanted = dict.fromkeys(names)
     fields = [partition.fields[name] for name in wanted if name in partition.fields]

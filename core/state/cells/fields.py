@@ -4,6 +4,7 @@ A field knows nothing of readiness; callers pass the rows that have it (`holders
 """
 
 from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 import orjson
@@ -81,6 +82,12 @@ class CellColumn:
         if has is None or self.const == NULL:
             return self.const
         return np.array([NULL, self.const], object)[has].tolist()  # type: ignore[no-any-return]
+
+    def picked(self, rows: Ints) -> "CellColumn":
+        """A column of these rows alone, which stays as it is now."""
+        out = CellColumn()
+        out.const, out.cells = self.const, None if self.cells is None else self.cells.picked(rows)
+        return out
 
     def column(self, rows: slice | Ints, count: int, has: Bits | None, expand: bool) -> encode.Pieces:
         """The cells of `rows`, `count` of them, as a JSON column."""
@@ -170,6 +177,12 @@ class Field:
         rank = _rank_of(given)
         if None not in (self.rank, rank) and self.rank != rank:
             raise DtypeConflict(f"field {self.name!r} has rank {self.rank}, not {rank}", fields=[self.name])
+
+    def picked(self, rows: Ints) -> "Field":
+        """The field with the cells of these rows alone, which stays as it is now."""
+        out = copy(self)
+        out.backend, out._heads = self.backend.picked(rows), {}  # noqa: SLF001  (its own class)
+        return out
 
     def head(self, flat: bool) -> bytes:
         """Its schema in a batch as JSON; where it is ragged, only the part before the column of shapes."""

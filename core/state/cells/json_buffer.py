@@ -94,6 +94,22 @@ class JsonBuffer(Columns):
         with memoryview(self.text) as text:
             return [bytes(text[a:b]) for a, b in zip(self.start[rows].tolist(), ends, strict=True)]
 
+    def picked(self, rows: Ints) -> "JsonBuffer":
+        """A column of these rows alone, which stays as it is now: `text` only grows until it is replaced."""
+        out = JsonBuffer(0)
+        out.text, out.start, out.size = self.text, self.start.take(rows), self.size.take(rows)
+        return out
+
+    def gather(self, rows: slice | Ints) -> None:
+        """Bring the cells of these rows, which take the place of all, into a buffer of its own. No start is 0 then."""
+        self.start, self.size = self.start[rows], self.size[rows]
+        joined, _ = self.joined(slice(None))
+        text = bytearray(joined)
+        text += b","
+        del joined  # else the old buffer could not grow
+        ends = np.cumsum(self.size.astype(np.int64) + 1)
+        self.text, self.start = text, ends - self.size - 1
+
     def compact(self, rows: Ints, capacity: int) -> None:
         """Only these rows remain, and only their cells stay in the buffer."""
         super().compact(rows, capacity)
