@@ -16,7 +16,7 @@ from core.slices import Sliced
 from core.state.cells.encode import Pieces
 
 Headers = list[tuple[bytes, bytes]]
-_encode = msgspec.json.Encoder().encode
+encode_json = msgspec.json.Encoder().encode
 EtagOf = Callable[[int], str]
 STEP = 2**21  # bytes of a large body that are put in place in one step
 
@@ -59,7 +59,7 @@ def reply(
 
     The encoder's buffer grows as it goes, which copies what is large several times over; pieces are copied once.
     """
-    text = _encode(body)
+    text = encode_json(body)
     if apart is not None:
         before, _, after = text.partition(b"\0")
         text = b"".join((before, *apart, after))
@@ -72,7 +72,7 @@ def large_reply(
     """As `reply`, for a body of megabytes: its columns are not encoded with the rest but copied once, in slices."""
     columns: list[Pieces] = []
     _set_apart(body, columns, apart or [])
-    between = _encode(body).split(b"\0")
+    between = encode_json(body).split(b"\0")
     pieces = [piece for text, column in zip(between, [*columns, []], strict=True) for piece in (text, *column)]
     return _joined(pieces, status, etag, is_kept)
 

@@ -28,13 +28,23 @@ Sliced = Generator[None, None, T]
 """Yields between steps; its value is what they make."""
 
 
-def after(made: T | Sliced[T], then: Callable[[T], R]) -> R | Sliced[R]:
-    """`then` of what is made, be that in slices or not."""
+def begun(steps: Sliced[T]) -> T | Sliced[T]:
+    """The first step done now: what it makes, or the steps that are left. What is short has its result at once."""
+    try:
+        next(steps)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+    return steps
+
+
+def after(made: T | Sliced[T], then: Callable[[T], R | Sliced[R]]) -> R | Sliced[R]:
+    """`then` of what is made, either or both in slices. It begins in the step that makes it."""
     return _after(made, then) if isinstance(made, Generator) else then(made)
 
 
-def _after(steps: Sliced[T], then: Callable[[T], R]) -> Sliced[R]:
-    return then((yield from steps))
+def _after(steps: Sliced[T], then: Callable[[T], R | Sliced[R]]) -> Sliced[R]:
+    made = then((yield from steps))
+    return (yield from made) if isinstance(made, Generator) else made
 
 
 def at_once(sliced: Sliced[T]) -> T:

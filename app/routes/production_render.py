@@ -7,14 +7,17 @@ from msgspec import UNSET, Raw
 from batchmeta.wire import replies
 from core.operations.produce import Written
 from core.operations.read import BackendMeta, Production
+from core.reading.sliced_batch import AT_ONCE
+from core.slices import Sliced
 from core.state.cells import encode
 
-from ..reply import APART, Reply, reply
+from ..reply import APART, Reply, large_reply, reply
 
 
-def backend_meta(found: BackendMeta) -> Reply:
+def backend_meta(found: BackendMeta) -> Reply | Sliced[Reply]:
     """Columns of cells by field."""
-    return reply(
+    make = large_reply if len(found.global_indexes) > AT_ONCE else reply
+    return make(
         replies.BackendMeta(
             partition_id=found.partition_id,
             revision=found.revision,

@@ -8,12 +8,14 @@ from msgspec import Raw
 from batchmeta.wire import replies
 from core.operations.changes import Changes
 from core.operations.produce import Written
-from core.operations.read import KeyLine
+from core.operations.read import KEY_CHUNK, KeyLine, Keys
 from core.reading.batch import Batch
+from core.slices import Sliced
 from core.state.cells import encode
+from core.state.cells.encode import Pieces
 from core.state.partition import Partition
 
-from ..reply import Reply, reply
+from ..reply import APART, Reply, encode_json, large_reply, reply
 from .batch_meta_render import batch_meta
 
 
@@ -40,17 +42,23 @@ def found_keys(found: tuple[Partition, list[bytes]]) -> Reply:
     return reply(body)
 
 
-def key_list(found: tuple[Partition, list[KeyLine], str | None]) -> Reply:
+def key_list(found: Keys) -> Reply | Sliced[Reply]:
     """Keyed rows."""
-    partition, lines, cursor = found
-    return reply(
-        replies.KeyList(
-            partition_id=partition.partition_id,
-            revision=partition.revision,
-            keys=list(map(_key_line, lines)),
-            next_cursor=cursor,
-        )
-    )
+    seen, lines, cursor = found
+    body = replies.KeyList(seen.partition_id, seen.revision, [], next_cursor=cursor)
+    if len(lines) > KEY_CHUNK:
+        return _many_keys(body, lines)
+    body.keys = list(map(_key_line, lines))
+    return reply(body)
+
+
+def _many_keys(body: replies.KeyList, lines: list[KeyLine]) -> Sliced[Reply]:
+    column: Pieces = [b"["]
+    for first in range(0, len(lines), KEY_CHUNK):
+        column += [encode_json(list(map(_key_line, lines[first : first + KEY_CHUNK])))[1:-1], b","]
+        yield
+    body.keys = APART
+    return (yield from large_reply(body, apart=[*column[:-1], b"]"]))
 
 
 def key_changes(found: Changes) -> Reply:

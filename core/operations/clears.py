@@ -10,6 +10,7 @@ from core.events import ClearAborted, ClearCommitted, ClearPlanned
 from core.limits import MAX_ROWS
 from core.reading.cursors import cursor_for, start_of
 from core.reading.selectors import SELECTORS, Selector, to_remove
+from core.slices import Sliced, after
 from core.state.cells import encode
 from core.state.cells.fields import Field
 from core.state.cells.readiness import bit_column, is_set, reduced
@@ -53,10 +54,18 @@ class ClearRequest:
             raise Invalid.at("body", f"give {SELECTORS}, or all: true")
 
 
-def plan_clear(engine: Engine, partition_id: str, request: ClearRequest, expand: bool = False) -> SeenClear:
+def plan_clear(
+    engine: Engine, partition_id: str, request: ClearRequest, expand: bool = False
+) -> SeenClear | Sliced[SeenClear]:
     """Hide the selected rows until commit or abort. Unknown ones are skipped. PartitionNotFound, PartitionCleared."""
-    partition = engine.get(partition_id)
-    rows, clearing = to_remove(partition, request.selector, request.where)
+    found = to_remove(engine, partition_id, request.selector, request.where)
+    return after(found, lambda found: _plan_clear(engine, partition_id, request, expand, *found))
+
+
+def _plan_clear(
+    engine: Engine, partition_id: str, request: ClearRequest, expand: bool, rows: Ints, clearing: Ints
+) -> SeenClear:
+    partition = engine.partitions[partition_id]
     if len(rows) > MAX_ROWS:
         raise Invalid.at("body", f"means {len(rows)} samples: a clear has at most {MAX_ROWS}, name fewer")
     indexes = pack(partition.rows.global_index[rows])

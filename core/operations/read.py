@@ -11,10 +11,11 @@ from core.engine import Engine
 from core.errors import FieldNotFound
 from core.names import check_fields
 from core.reading.batch import Batch, BatchColumns, View
-from core.reading.cursors import cursor_for
-from core.reading.selectors import Page, Selector, all_rows, names_of, require_all, select
+from core.reading.cursors import cursor_for, start_of
+from core.reading.key_prefix import with_prefix
+from core.reading.selectors import Found, Page, Selector, all_rows, require_all, select
 from core.reading.sliced_batch import AT_ONCE, described
-from core.slices import Sliced, after
+from core.slices import Sliced, after, at_once, begun
 from core.state.cells.encode import Pieces
 from core.state.cells.json_cells import NULL, json_values
 from core.state.partition import Partition, known
@@ -51,6 +52,14 @@ class Production(Listing):
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """A partition, and its revision when it was looked at."""
+
+    partition_id: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
 class KeyLine:
     """One keyed row; `key` and `custom_meta` are JSON bytes."""
 
@@ -58,6 +67,9 @@ class KeyLine:
     global_index: int
     custom_meta: bytes
     revision: int
+
+
+Keys = tuple[Seen, list[KeyLine], str | None]
 
 
 def _fields(view: View) -> None:
@@ -70,32 +82,11 @@ def read(
 ) -> Batch | Sliced[Batch]:
     """Batch meta of the selected rows, many in slices. With `strict`: KeyNotFound, SampleNotFound, FieldNotFound."""
     _fields(view)
-    engine.get(partition_id)
-    if selector.keys is None or len(selector.keys) <= AT_ONCE:
-        return _read(engine, partition_id, selector, view, strict, limit, cursor)
-    made = partial(_read, engine, partition_id, selector, view, strict, limit, cursor)
-    return _made_of(names_of(selector), made)
+    return after(select(engine, partition_id, selector, limit, cursor), partial(_described, view, strict))
 
 
-def _made_of(
-    names: Sliced[list[bytes] | None], make: Callable[[list[bytes] | None], Batch | Sliced[Batch]]
-) -> Sliced[Batch]:
-    made = make((yield from names))
-    return made if isinstance(made, Batch) else (yield from made)
-
-
-def _read(
-    engine: Engine,
-    partition_id: str,
-    selector: Selector,
-    view: View,
-    strict: bool,
-    limit: int,
-    cursor: str | None,
-    names: list[bytes] | None = None,
-) -> Batch | Sliced[Batch]:
-    partition = engine.get(partition_id)
-    page = select(partition, selector, limit, cursor, names)
+def _described(view: View, strict: bool, found: Found) -> Batch | Sliced[Batch]:
+    partition, page = found
     if strict:
         require_all(page)
     return after(described(partition, page.rows, page.indexes, view), partial(_on_page, page, strict))
@@ -117,15 +108,40 @@ def read_if_changed(
 
 def read_backend_meta(
     engine: Engine, partition_id: str, selector: Selector, view: View, limit: int, cursor: str | None
-) -> BackendMeta:
-    """The backend meta of the selected rows."""
+) -> BackendMeta | Sliced[BackendMeta]:
+    """The backend meta of the selected rows, many in slices."""
     _fields(view)
-    partition = engine.get(partition_id)
-    page = select(partition, selector, limit, cursor)
+    return after(select(engine, partition_id, selector, limit, cursor), partial(_backend_meta, view))
+
+
+def _backend_meta(view: View, found: Found) -> BackendMeta | Sliced[BackendMeta]:
+    partition, page = found
+    if len(page.rows) > AT_ONCE:
+        made = described(partition, page.rows, page.indexes, replace(view, include=frozenset({"backend_meta"})))
+        return after(made, partial(_of_batch, page))
     asked = partition.grid.asked(view.fields)
     columns = BatchColumns(partition, page.rows, asked, view.expand).backend_meta()
     return BackendMeta(
-        partition_id, partition.revision, page.indexes, page.next_cursor, page.missing_keys, asked.missing, columns
+        partition.partition_id,
+        partition.revision,
+        page.indexes,
+        page.next_cursor,
+        page.missing_keys,
+        asked.missing,
+        columns,
+    )
+
+
+def _of_batch(page: Page, batch: Batch) -> BackendMeta:
+    columns = batch.backend_meta or []
+    return BackendMeta(
+        batch.partition_id,
+        batch.revision,
+        page.indexes,
+        page.next_cursor,
+        page.missing_keys,
+        batch.missing_fields,
+        columns,
     )
 
 
@@ -155,33 +171,44 @@ def lookup_keys(engine: Engine, partition_id: str, indexes: list[int]) -> tuple[
 
 def list_keys(
     engine: Engine, partition_id: str, prefix: str, limit: int, cursor: str | None, where: Where | None = None
-) -> tuple[Partition, list[KeyLine], str | None]:
+) -> Keys | Sliced[Keys]:
     """Keyed rows in index order whose key starts with `prefix`. With `where`, a page examines KEY_CHUNK rows."""
-    partition = engine.get(partition_id)
-    start = json_values([prefix])[0][:-1]
-    chunk = limit + 1 if not prefix and where is None else KEY_CHUNK
-    found: list[KeyLine] = []
-    while len(found) <= limit:
-        page = all_rows(partition, chunk, cursor)
-        found += _key_lines(partition, page.rows, start, where)
-        cursor = page.next_cursor
-        if cursor is None or where is not None:
-            break
-    more = cursor_for("i", found[limit].global_index) if len(found) > limit else cursor
-    return partition, found[:limit], more
+    partition, start = engine.get(partition_id), start_of(cursor, "i")
+    if where is None:
+        return begun(_all_keys(engine, partition_id, prefix, limit, start - 1))
+    page = all_rows(partition, KEY_CHUNK, cursor)
+    rows = page.rows[[key.startswith(_start(prefix)) for key in partition.keys_of(page.rows)]]
+    rows = rows[where.matches(partition.custom_meta_of(rows))]
+    more = cursor_for("i", int(partition.rows.global_index[rows[limit]])) if len(rows) > limit else page.next_cursor
+    return at_once(_key_lines(partition, rows[:limit], more))
 
 
-def _key_lines(partition: Partition, rows: Ints, start: bytes, where: Where | None) -> list[KeyLine]:
-    if partition.rows.keys is None:
-        return []
-    keys = partition.rows.keys[rows].tolist()
-    at = rows[[i for i, key in enumerate(keys) if key.startswith(start)]]
-    if where is not None:
-        at = at[where.matches(partition.custom_meta_of(at))]
+def _start(prefix: str) -> bytes:
+    """What the JSON strings of keys with this prefix begin with. No key is null."""
+    return json_values([prefix])[0][:-1]
+
+
+def _all_keys(engine: Engine, partition_id: str, prefix: str, limit: int, beyond: int) -> Sliced[Keys]:
+    partition, indexes = yield from with_prefix(engine, partition_id, prefix, beyond, limit + 1)
+    rows = partition.rows.locate(indexes)
+    rows = rows[rows > 0]
+    more = cursor_for("i", int(partition.rows.global_index[rows[limit]])) if len(rows) > limit else None
+    return (yield from _key_lines(partition, rows[:limit], more))
+
+
+def _key_lines(partition: Partition, rows: Ints, more: str | None) -> Sliced[Keys]:
+    """All is copied in the first step."""
+    seen = Seen(partition.partition_id, partition.revision)
     columns = (
-        partition.rows.keys[at].tolist(),
-        partition.rows.global_index[at].tolist(),
-        partition.custom_meta_of(at),
-        partition.rows.revision[at].tolist(),
+        partition.keys_of(rows),
+        partition.rows.global_index[rows].tolist(),
+        partition.custom_meta_of(rows),
+        partition.rows.revision[rows].tolist(),
     )
-    return [KeyLine(*line) for line in zip(*columns, strict=True)]
+    lines: list[KeyLine] = []
+    for first in range(0, len(rows), KEY_CHUNK):
+        if first:
+            yield
+        part = slice(first, first + KEY_CHUNK)
+        lines += [KeyLine(*line) for line in zip(*(column[part] for column in columns), strict=True)]
+    return seen, lines, more

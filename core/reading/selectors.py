@@ -6,14 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Ints
+from core.engine import Engine
 from core.errors import Invalid, KeyNotFound, SampleNotFound
 from core.names import check_keys
-from core.slices import Sliced
+from core.slices import Sliced, after, begun
 from core.state.cells.json_cells import json_values
 from core.state.partition import Partition
 from core.state.where import Where
 
 from .cursors import cursor_for, start_of
+from .key_prefix import with_prefix
 
 NAMES = 32_768  # keys that are made JSON strings in one step
 SELECTORS = "one of global_indexes, keys, group_ids and key_prefix"
@@ -53,40 +55,63 @@ class Page:
     next_cursor: str | None = None
 
 
-def names_of(selector: Selector) -> Sliced[list[bytes] | None]:
-    """The selector's keys as JSON strings, for `select`."""
-    if selector.keys is None:
-        return None
-    names: list[bytes] = []
-    for first in range(0, len(selector.keys), NAMES):
-        names += json_values(list(selector.keys[first : first + NAMES]))
-        yield
-    return names
+Found = tuple[Partition, Page]
 
 
 def select(
-    partition: Partition, selector: Selector, limit: int, cursor: str | None, names: list[bytes] | None = None
-) -> Page:
-    """One page of the selected rows. `names`: the selector's keys as JSON strings, where that was done before."""
+    engine: Engine, partition_id: str, selector: Selector, limit: int, cursor: str | None
+) -> Found | Sliced[Found]:
+    """The partition and one page of the selected rows; in slices where many keys are looked at.
+
+    Raises PartitionNotFound, PartitionCleared.
+    """
+    partition = engine.get(partition_id)
+    if selector.key_prefix is not None:
+        beyond = start_of(cursor, "i") - 1
+        found = begun(with_prefix(engine, partition_id, selector.key_prefix, beyond, limit + 1))
+        return after(found, lambda found: (found[0], _page(found[0], found[1], limit)))
+    if selector.keys is not None and len(selector.keys) > NAMES:
+        return _of_keys(engine, partition_id, selector.keys, limit, start_of(cursor, "p"))
+    return partition, _select(partition, selector, limit, cursor)
+
+
+def _select(partition: Partition, selector: Selector, limit: int, cursor: str | None) -> Page:
     if selector.is_absent:
         return all_rows(partition, limit, cursor)
-    if selector.keys is None and selector.indexes is None:
-        live = partition.rows.live()
-        return _page(partition, _having(partition, selector, live), limit, cursor)
+    if selector.group_ids is not None:
+        rows = partition.groups.rows_of(json_values(list(selector.group_ids)), partition.rows.live())
+        indexes = partition.rows.global_index[rows]
+        return _page(partition, indexes[indexes >= start_of(cursor, "i")], limit)
     start = start_of(cursor, "p")
-    named = selector.keys if selector.keys is not None else selector.indexes or ()
-    more = cursor_for("p", start + limit) if len(named) > start + limit else None
-    missing: tuple[str, ...] = ()
     if selector.keys is not None:
-        page = slice(start, start + limit)
-        found = partition.rows.find(json_values(list(selector.keys[page])) if names is None else names[page])
-        if None in found:
-            missing = tuple(key for key, index in zip(selector.keys[page], found, strict=True) if index is None)
-            found = [index for index in found if index is not None]
-        indexes = np.array(found, np.int64)
-    else:
-        indexes = np.array((selector.indexes or ())[start : start + limit], np.int64)
+        page = selector.keys[start : start + limit]
+        return _named(partition, page, json_values(list(page)), _more(selector.keys, start + limit))
+    indexes = np.array((selector.indexes or ())[start : start + limit], np.int64)
+    return Page(partition.rows.locate(indexes), indexes, (), _more(selector.indexes or (), start + limit))
+
+
+def _of_keys(engine: Engine, partition_id: str, keys: Sequence[str], limit: int, start: int) -> Sliced[Found]:
+    """They are made JSON strings in steps, and looked up in the last."""
+    page, names = keys[start : start + limit], list[bytes]()
+    for first in range(0, len(page), NAMES):
+        names += json_values(list(page[first : first + NAMES]))
+        yield
+    partition = engine.get(partition_id)
+    return partition, _named(partition, page, names, _more(keys, start + limit))
+
+
+def _named(partition: Partition, keys: Sequence[str], names: list[bytes], more: str | None) -> Page:
+    missing: tuple[str, ...] = ()
+    found = partition.rows.find(names)
+    if None in found:
+        missing = tuple(key for key, index in zip(keys, found, strict=True) if index is None)
+        found = [index for index in found if index is not None]
+    indexes = np.array(found, np.int64)
     return Page(partition.rows.locate(indexes), indexes, missing, more)
+
+
+def _more(named: Sequence[object], end: int) -> str | None:
+    return cursor_for("p", end) if len(named) > end else None
 
 
 def all_rows(partition: Partition, limit: int, cursor: str | None) -> Page:
@@ -98,39 +123,42 @@ def all_rows(partition: Partition, limit: int, cursor: str | None) -> Page:
     return Page(rows[:limit], indexes[:limit], next_cursor=cursor_for("i", int(indexes[limit])))
 
 
-def _page(partition: Partition, rows: Ints, limit: int, cursor: str | None) -> Page:
-    """One page of these rows, given in index order; as exact as `all_rows`."""
-    indexes = partition.rows.global_index[rows]
-    start = int(np.searchsorted(indexes, start_of(cursor, "i")))
-    more = cursor_for("i", int(indexes[start + limit])) if len(rows) > start + limit else None
-    page = slice(start, start + limit)
-    return Page(rows[page], indexes[page], next_cursor=more)
+def _page(partition: Partition, indexes: Ints, limit: int) -> Page:
+    """The live ones of these indexes, which are in order, from the cursor on; as exact as `all_rows`."""
+    rows = partition.rows.locate(indexes)
+    indexes, rows = indexes[rows > 0], rows[rows > 0]
+    more = cursor_for("i", int(indexes[limit])) if len(rows) > limit else None
+    return Page(rows[:limit], indexes[:limit], next_cursor=more)
 
 
-def _having(partition: Partition, selector: Selector, rows: Ints) -> Ints:
-    """Those of `rows` that are in one of the groups, or whose key has the prefix; in index order."""
-    if selector.group_ids is not None:
-        return partition.groups.rows_of(json_values(list(selector.group_ids)), rows)
-    if selector.key_prefix is None:
-        return rows
-    start = json_values([selector.key_prefix])[0][:-1]
-    return rows[[at for at, key in enumerate(partition.keys_of(rows)) if key.startswith(start)]]
-
-
-def to_remove(partition: Partition, selector: Selector, where: Where | None) -> tuple[Ints, Ints]:
+def to_remove(
+    engine: Engine, partition_id: str, selector: Selector, where: Where | None
+) -> tuple[Ints, Ints] | Sliced[tuple[Ints, Ints]]:
     """The rows that a removal selects: (live rows, indexes of rows that are clearing already), both in index order.
 
-    Unknown rows are left out, and so are those that fail `where`.
+    Unknown rows are left out, and so are those that fail `where`. Raises PartitionNotFound, PartitionCleared.
     """
+    partition = engine.get(partition_id)
+    if selector.key_prefix is not None:
+        found = begun(with_prefix(engine, partition_id, selector.key_prefix))
+        return after(found, lambda found: _to_remove(found[0], found[0].rows.locate_held(found[1]), where))
+    return _to_remove(partition, _held(partition, selector), where)
+
+
+def _held(partition: Partition, selector: Selector) -> Ints:
     rows = partition.rows
     if selector.indexes is not None:
-        found = rows.locate_held(np.array(selector.indexes, np.int64))
-    elif selector.keys is not None:
-        names = json_values(list(selector.keys))
-        indexes = [index for index in rows.find_held(names) if index is not None]
-        found = rows.locate_held(np.array(indexes, np.int64))
-    else:
-        found = _having(partition, selector, rows.held())
+        return rows.locate_held(np.array(selector.indexes, np.int64))
+    if selector.keys is not None:
+        found = rows.find_held(json_values(list(selector.keys)))
+        return rows.locate_held(np.array([index for index in found if index is not None], np.int64))
+    if selector.group_ids is not None:
+        return partition.groups.rows_of(json_values(list(selector.group_ids)), rows.held())
+    return rows.held()
+
+
+def _to_remove(partition: Partition, found: Ints, where: Where | None) -> tuple[Ints, Ints]:
+    rows = partition.rows
     is_selected = np.zeros(rows.n, np.bool_)
     is_selected[found] = True
     found = np.flatnonzero(is_selected[1:]) + 1

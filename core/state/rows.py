@@ -158,6 +158,13 @@ class Rows(Columns):
             return np.arange(max(start, 1), min(self.n, max(start, 1) + limit))
         return np.flatnonzero(self.state[start : self.n] == LIVE)[:limit] + start
 
+    def held_after(self, index: int, limit: int) -> Ints:
+        """As `after`, and rows that are clearing are among them."""
+        if not self.clearing_count:
+            return self.after(index, limit)
+        start = int(np.searchsorted(self.global_index[: self.n], index, side="right"))
+        return np.flatnonzero(_is_held(self.state[start : self.n]))[:limit] + start
+
     def remove(self, rows: Ints) -> None:
         """Clear these live rows."""
         self.state[rows] = GONE

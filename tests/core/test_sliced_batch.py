@@ -200,12 +200,11 @@ def test_a_read_by_many_keys_is_one_by_few(monkeypatch: pytest.MonkeyPatch) -> N
 
     for view in views(chance):
         monkeypatch.setattr(sliced_batch, "AT_ONCE", 1000)
-        monkeypatch.setattr("core.operations.read.AT_ONCE", 1000)
+        monkeypatch.setattr("core.reading.selectors.NAMES", 1000)
         first = asked(view, 30, None)
         assert isinstance(first, Batch)
         expected = [first, asked(view, 30, first.next_cursor)]
         monkeypatch.setattr(sliced_batch, "AT_ONCE", 4)
-        monkeypatch.setattr("core.operations.read.AT_ONCE", 4)
         monkeypatch.setattr("core.reading.selectors.NAMES", 7)
         found = [asked(view, 30, None), asked(view, 30, first.next_cursor)]
         assert not any(isinstance(one, Batch) for one in found)
