@@ -6,7 +6,8 @@ what renders a result. The contract of such a generator:
 
 * A step takes a few milliseconds, at most ten: work on 8,192 to 65,536 rows. What is short yields never.
 * Between two steps anything may change: rows, fields, tasks, the partition itself. What a later step reads is copied in
-  an earlier one, or found anew and checked.
+  an earlier one, or found anew and checked. A partition that was deleted meanwhile is being emptied: look first whether
+  it is still the one of its name.
 * Nothing of a generator's body runs before its first step, which may come after other calls. What must be decided at
   the call's own place in the order is done before, in a plain function that returns the generator.
 * Whatever it changes it commits in one step. A call with a key is finished in the step that commits, however long that

@@ -2,6 +2,7 @@
 
 from core.events import Limited, Limits, PartitionDeleted, PartitionMade, PartitionSet, Sealed
 from core.state import bounded_dict
+from core.state.graveyard import AT_ONCE
 from core.state.partition import Partition, limits_of
 from core.state.service import ServiceState
 from core.state.transitions import COMMITTED
@@ -53,3 +54,5 @@ def delete(state: ServiceState, event: PartitionDeleted) -> None:
     for number in partition.ttls.batches:
         state.ttl_deadlines.discard((event.partition, number))
     bounded_dict.put(state.deleted, event.partition, state.revision, MAX_DELETED)
+    if state.gone is not None and partition.rows.n > AT_ONCE:
+        state.gone.append(partition)

@@ -131,7 +131,8 @@ def _lost_to(lease: Lease) -> list[int]:
 def _check_named(lease: Lease, named: dict[int, Ints], lost: list[int]) -> None:
     """`lost`: rows that are meant without being named. Raises Invalid, LeaseLost."""
     everything = np.concatenate(list(named.values()))
-    if len(np.unique(everything)) < len(everything):
+    ordered = np.sort(everything)
+    if np.any(ordered[1:] == ordered[:-1]):
         raise Invalid.at("body", "names a row twice: accept, release or reject it")
     if not np.isin(everything, lease.indexes).all():
         raise Invalid.at("body", "names a row that this claim did not hand out")

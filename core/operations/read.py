@@ -207,7 +207,7 @@ def _key_lines(partition: Partition, rows: Ints, more: str | None) -> Sliced[Key
     )
     lines: list[KeyLine] = []
     for first in range(0, len(rows), KEY_CHUNK):
-        if first:
+        if len(rows) > KEY_CHUNK:
             yield
         part = slice(first, first + KEY_CHUNK)
         lines += [KeyLine(*line) for line in zip(*(column[part] for column in columns), strict=True)]

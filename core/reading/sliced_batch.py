@@ -61,7 +61,7 @@ def _copied(partition: Partition, every: Ints) -> Partition:
     out.rows.keys = _taken(partition.rows.keys, every)
     if partition.rows.has_keys:
         out.rows.by_key = {b"": 0}  # that a row of the partition has a key is told by the parts of the batch
-    out.groups.ids, out.groups.number = partition.groups.ids, partition.groups.number[every]
+    out.groups.ids, out.groups.number = partition.groups.ids.copy(), partition.groups.number[every]
     out.custom_meta = _taken(partition.custom_meta, every)
     grid = partition.grid
     out.grid.capacity, out.grid.status = len(every), _words(grid.status, every)

@@ -27,6 +27,8 @@ from core.journal.contract import EntryId, Journal
 from core.journal.errors import JournalError
 from core.operations import expiry
 from core.operations.parked import Parked
+from core.slices import Sliced
+from core.state.graveyard import bury_all
 from core.state.kept_replies import Keepable, Keyed, kept
 
 from .calls import Answer, Call, Reading, resolve
@@ -58,6 +60,7 @@ class EngineThread:
         self.longest_hold_s = 0.0  # of one call, one step, or all that was due in one drain
         self._lot: ParkingLot[Call] = ParkingLot()
         self._slices: Slices[Call] = Slices()
+        self._burial: Sliced[None] = bury_all(engine)
         self._decided: dict[str, bytes] = {}  # digests of the calls that this drain has answered, by key
         self._answers: list[Answer] = []  # of this drain
         self._cuts: list[asyncio.Future[EntryId]] = []  # resolved once this drain closes the journal's newest part
@@ -134,6 +137,7 @@ class EngineThread:
 
     def _replay(self) -> None:
         self._journal.replay()
+        self._engine.gone = []
         expiry.begin_anew(self._engine)
         self._epoch = self._engine.epoch
         self._read(None)
@@ -148,6 +152,8 @@ class EngineThread:
         self._hold(self._end_what_is_due)
         if self._slices:
             self._hold(self._take_a_step)
+        if self._engine.gone:
+            self._hold(partial(next, self._burial))
         self._journal.commit()
         self._tell_of_cut()
         self._deliver()
@@ -200,7 +206,7 @@ class EngineThread:
         now, ends = self._engine.clock(), expiry.next_due(self._engine)
         if ends is not None and not self._engine.has_room:
             ends = now + LOOK_AGAIN_S
-        deadline = now if self._slices else _earliest(self._lot.next_deadline(), ends)
+        deadline = now if self._slices or self._engine.gone else _earliest(self._lot.next_deadline(), ends)
         try:
             return self.inbox.get(timeout=None if deadline is None else max(0.0, deadline - now))
         except queue.Empty:

@@ -25,6 +25,7 @@ from core.reading.sliced_batch import described
 from core.samplers import sampler
 from core.slices import Sliced, at_once
 from core.state.cells.json_cells import Const
+from core.state.graveyard import bury_all
 from tests.core.world import ALL_PARTS, OBJECT, TENSOR, Schema, add, add_keys, new_engine, write
 
 P, ROWS = "p", 40
@@ -34,11 +35,13 @@ FIELDS = ("a", "b", "c", "d", "e", "o")
 @pytest.fixture(autouse=True)
 def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sliced_batch, "AT_ONCE", 4)
+    monkeypatch.setattr("core.apply.partitions.AT_ONCE", 4)
 
 
 def filled(chance: np.random.Generator, *, keyed: bool) -> Engine:
     """Rows with and without keys, groups, metas and cells, some revoked, some clearing, some gone."""
     engine = new_engine()
+    engine.gone = []
     groups = [f"g{i // 4}" if chance.random() < 0.7 else None for i in range(ROWS)]
     keys = [f"k{i}" for i in range(ROWS)]
     rows = add_keys(engine, P, keys, group_ids=groups) if keyed else add(engine, P, ROWS)
@@ -157,6 +160,10 @@ def _changing(engine: Engine, chance: np.random.Generator, steps: Sliced[Batch])
             change(engine, chance)
         elif P in engine.partitions:
             delete_partition(engine, P, None)
+            assert engine.gone
+            burial = bury_all(engine)
+            while engine.gone:
+                next(burial)
 
 
 def test_few_rows_are_told_at_once() -> None:

@@ -1,0 +1,47 @@
+"""Frees a deleted partition in slices: what millions of cells take is given back a part at a time."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from core.arrays import Cells
+from core.slices import Sliced
+
+from .partition import Partition
+from .service import ServiceState
+
+AT_ONCE = 32_768  # cells or keys that are freed in one step
+
+
+def bury_all(state: ServiceState) -> Sliced[None]:
+    """Free what is gone of the state, one after the other, for ever; one that is in work is still among them."""
+    while True:
+        while state.gone:
+            yield from _bury(state.gone[0])
+            del state.gone[0]
+        yield
+
+
+def _bury(partition: Partition) -> Sliced[None]:
+    """Empty the partition, which nothing refers to any more."""
+    rows, groups = partition.rows, partition.groups
+    for column in (rows.keys, partition.custom_meta, groups.ids):
+        if column is not None:
+            yield from _emptied(column)
+    for names in (rows.by_key, rows.tombstones, groups.numbers):
+        yield from _dropped(names)
+    for field in partition.fields.values():
+        field.backend.cells = None
+        yield
+
+
+def _emptied(column: Cells) -> Iterator[None]:
+    for first in range(0, len(column), AT_ONCE):
+        column[first : first + AT_ONCE] = None
+        yield
+
+
+def _dropped(names: dict[bytes, Any]) -> Iterator[None]:
+    while names:
+        for _ in range(min(AT_ONCE, len(names))):
+            names.popitem()
+        yield
