@@ -31,11 +31,14 @@ def configure(state: ServiceState, event: PartitionSet) -> None:
     for declared in event.settings.fields:
         partition.grid.declare(declared)
     partition.drop_supplies_of_width(width)
+    partition.supplies.tell_all()
 
 
 def limit(state: ServiceState, event: Limited) -> None:
     """The limits of a PATCH."""
-    state.changing(event.partition).limits = event.limits
+    partition = state.changing(event.partition)
+    partition.limits = event.limits
+    partition.supplies.tell_all()
 
 
 def seal(state: ServiceState, event: Sealed) -> None:
@@ -43,6 +46,7 @@ def seal(state: ServiceState, event: Sealed) -> None:
     partition = state.changing(event.partition)
     partition.is_sealed = True
     partition.limits = Limits(event.samples, partition.limits.max_samples, partition.limits.max_attempts)
+    partition.supplies.tell_all()
 
 
 def delete(state: ServiceState, event: PartitionDeleted) -> None:

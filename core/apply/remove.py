@@ -1,7 +1,5 @@
 """Events that end rows: cleared, or expired. What clears in two steps share with them: withdraw, bring back, drop."""
 
-import numpy as np
-
 from core.arrays import Ints, unpack
 from core.events import Cleared, Expired, Limits
 from core.state.cells.json_cells import EMPTY
@@ -39,12 +37,7 @@ def withdraw(partition: Partition, rows: Ints) -> None:
     partition.forget_rows()
     partition.key_history.leave(partition.revision, partition.rows, rows, partition.custom_meta)
     partition.key_history.touch(partition.revision)
-    for supply in partition.supplies.values():
-        supply.discard(rows)
-    partition.filtered.note(rows, partition)
-    numbers = partition.groups.remove(rows)
-    for supply in partition.all_supplies():
-        supply.resized(numbers)
+    partition.supplies.moved(rows, partition.groups.remove(rows))
     for task in partition.tasks.values():
         task.hide(rows)
 
@@ -53,23 +46,18 @@ def bring_back(partition: Partition, rows: Ints) -> None:
     """Withdrawn rows are on offer again, as they are now."""
     partition.forget_rows()
     partition.key_history.touch(partition.revision)
-    numbers = partition.groups.bring_back(rows)
+    partition.supplies.moved(rows, partition.groups.bring_back(rows))
     for task in partition.tasks.values():
         task.hide(rows, -1)
-    words = partition.grid.status.gather(rows)
-    for (name, _), supply in partition.supplies.items():
-        partition.offer(name, supply, rows, np.zeros_like(words), words)
-    partition.filtered.note(rows, partition)
-    for supply in partition.all_supplies():
-        supply.resized(numbers)
 
 
 def drop(state: ServiceState, partition: Partition, rows: Ints, indexes: Ints) -> None:
     """Withdrawn rows are gone for good; their leases lose them."""
     end_times(state, partition, rows)
+    partition.supplies.tell_all()
     gone = partition.grid.clear(rows)
     for name, task in partition.tasks.items():
-        partition.offer_again(name, task.break_up(rows, partition.rows.is_live))
+        partition.supplies.gave(name, task.break_up(rows, partition.rows.is_live))
     holders = [number for task in partition.tasks.values() for number in task.drop(rows, indexes).tolist()]
     if partition.custom_meta is not None:
         partition.custom_meta[rows] = EMPTY
@@ -78,6 +66,6 @@ def drop(state: ServiceState, partition: Partition, rows: Ints, indexes: Ints) -
         partition.rows.revision[patched] = partition.revision
         if len(patched):
             partition.key_history.touch(partition.revision)
-        partition.drop_supplies(field.name)
+        partition.supplies.drop(field.name)
     partition.tidy()
     state.leases.settle(partition.lose([partition.leases[number] for number in holders], indexes))

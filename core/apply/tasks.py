@@ -18,7 +18,7 @@ def consume(state: ServiceState, event: Consumed) -> None:
     task = partition.task(event.task)
     task.fetch(event.share, rows, partition.revision)
     task.consume(rows)
-    partition.withhold(event.task, rows)
+    partition.supplies.took(event.task, rows, is_of_share=bool(event.share))
 
 
 def lease(state: ServiceState, event: Leased) -> None:
@@ -29,7 +29,7 @@ def lease(state: ServiceState, event: Leased) -> None:
     task = partition.task(event.task)
     task.fetch(event.share, rows, event.number)
     attempts = task.lease(rows, event.number)
-    partition.withhold(event.task, rows)
+    partition.supplies.took(event.task, rows, is_of_share=bool(event.share))
     lease = Lease(
         event.number, event.token, partition.partition_id, event.task, event.worker, event.length_s, event.group_size,
         indexes, attempts, np.zeros(len(indexes), np.uint8),
@@ -53,7 +53,7 @@ def allot(state: ServiceState, event: Allotted) -> None:
     shares = [unpack(share) for share in event.shares]
     rows = partition.rows.locate(np.concatenate(shares))
     partition.task(event.task).allot(event.key, event.terms, shares, rows)
-    partition.withhold(event.task, rows)
+    partition.supplies.took(event.task, rows, is_of_share=True)
 
 
 def settle(state: ServiceState, event: Settled) -> None:
@@ -67,7 +67,7 @@ def settle(state: ServiceState, event: Settled) -> None:
     rows = _settle_rows(partition, task, event.released, FREE)
     if event.takes_back:
         task.take_back(rows)
-    partition.offer_again(lease.task, task.give_back(rows, partition.rows.is_live(rows)))
+    partition.supplies.gave(lease.task, task.give_back(rows, partition.rows.is_live(rows)))
     lease.settle(unpack(event.accepted), ACCEPTED)
     lease.settle(np.concatenate([unpack(event.released), unpack(event.worn)]), LOST if event.is_lost else RELEASED)
     lease.settle(unpack(event.dead), LOST if event.is_lost else REJECTED)
@@ -82,7 +82,7 @@ def end_leases(state: ServiceState, event: LeasesEnded) -> None:
     _settle_rows(partition, task, event.worn, DEAD)
     task.reasons.update(dict.fromkeys(unpack(event.worn).tolist(), event.reason))
     rows = _settle_rows(partition, task, event.released, FREE)
-    partition.offer_again(event.task, task.give_back(rows, partition.rows.is_live(rows)))
+    partition.supplies.gave(event.task, task.give_back(rows, partition.rows.is_live(rows)))
     leases = [partition.leases.pop(number) for number in unpack(event.numbers).tolist()]
     state.leases.lose(leases)
 
@@ -98,8 +98,6 @@ def reset(state: ServiceState, event: Reset) -> None:
     """The task begins anew: its leases end."""
     partition = state.changing(event.partition)
     partition.tasks[event.task].reset()
-    for key in [key for key in partition.supplies if key[0] == event.task]:
-        del partition.supplies[key]
-    partition.filtered.drop(task=event.task)
+    partition.supplies.gave(event.task, np.arange(partition.rows.n))
     of_task = [lease for lease in partition.leases.values() if lease.task == event.task]
     state.leases.settle(partition.lose(of_task, None))

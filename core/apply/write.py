@@ -3,7 +3,6 @@
 from core.arrays import Ints, filled, pack, unpack
 from core.events import BackendMetaSet, CustomMetaSet, Grouped, Inserted, Produced, Revoked, Timed
 from core.state.cells.json_cells import EMPTY
-from core.state.cells.placements import bit_set
 from core.state.partition import Partition
 from core.state.rows import NULL
 from core.state.service import ServiceState
@@ -19,16 +18,14 @@ def insert(state: ServiceState, event: Inserted) -> None:
     partition.rows.revision[rows] = partition.revision
     partition.key_history.touch(partition.revision)
     partition.key_history.begin(partition.revision, event.first)
-    partition.filtered.note(rows, partition, is_told=True)
+    partition.supplies.inserted(rows)
 
 
 def group(state: ServiceState, event: Grouped) -> None:
     """Rows get their group, once."""
     partition = state.changing(event.partition)
     rows = partition.touch(event.indexes)
-    numbers = partition.groups.add(rows, event.group_ids)
-    for supply in partition.all_supplies():
-        supply.grouped(rows, numbers)
+    partition.supplies.grouped(rows, partition.groups.add(rows, event.group_ids))
 
 
 def set_custom_meta(state: ServiceState, event: CustomMetaSet) -> None:
@@ -40,9 +37,7 @@ def set_custom_meta(state: ServiceState, event: CustomMetaSet) -> None:
         partition.custom_meta[0] = NULL
     partition.key_history.replace(partition.revision, partition.rows, rows, partition.custom_meta)
     partition.custom_meta[rows] = event.cells
-    for supply in partition.supplies.values():
-        supply.reordered(rows)
-    partition.filtered.note(rows, partition, is_told=True)
+    partition.supplies.told(rows)
 
 
 def set_backend_meta(state: ServiceState, event: BackendMetaSet) -> None:
@@ -56,13 +51,12 @@ def produce(state: ServiceState, event: Produced) -> None:
     partition = state.changing(event.partition)
     rows = partition.touch(event.indexes)
     end_times(state, partition, rows)
-    width = partition.grid.status.width
-    placement, before, after = partition.grid.produce(rows, event)
+    width, known = partition.grid.status.width, len(partition.fields)
+    placement = partition.grid.produce(rows, event)[0]
     partition.drop_supplies_of_width(width)
-    for (name, _), supply in partition.supplies.items():
-        if placement.bit_set & supply.bit_set:
-            partition.offer(name, supply, rows, before, after)
-    partition.filtered.note(rows, partition)
+    partition.supplies.produced(rows, placement.bit_set)
+    if len(partition.fields) > known:
+        partition.supplies.tell_all()
 
 
 def revoke(state: ServiceState, event: Revoked) -> None:
@@ -71,10 +65,7 @@ def revoke(state: ServiceState, event: Revoked) -> None:
     rows = partition.touch(event.indexes)
     fields = [partition.fields[name] for name in event.fields]
     partition.grid.revoke(rows, fields, partition.revision)
-    for supply in partition.supplies.values():
-        if supply.bit_set & bit_set(fields):
-            supply.discard(rows)
-    partition.filtered.note(rows, partition)
+    partition.supplies.revoked(rows)
 
 
 def time(state: ServiceState, event: Timed) -> None:

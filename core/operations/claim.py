@@ -20,13 +20,13 @@ from core.events import Consumed, Leased
 from core.reading.batch import Batch, describe
 from core.reading.sliced_batch import described
 from core.samplers import Blocking
-from core.samplers.custom import Own
 from core.slices import Sliced, after
 from core.state.leases import Lease, claim_id
 
 from .claim_request import ClaimRequest
 from .claim_shares import Chosen
 from .claim_try import ClaimTry
+from .claim_wait import ClaimWait, check_room
 from .consumption import Counts, counts_of
 from .parked import Outcome, Parked
 
@@ -85,8 +85,11 @@ class Explained:
 
 
 def claim(engine: Engine, partition_id: str, request: ClaimRequest) -> Outcome[Answer]:
-    """Take a full batch now, or park until there is one. Raises PartitionCleared, also while parked."""
-    return _claim_until(engine, partition_id, request, engine.clock() + request.wait_s)
+    """Take a full batch now, or park until there is one. Raises PartitionCleared, also while parked; TooManyWaiting."""
+    answer = _claim_until(engine, partition_id, request, engine.clock() + request.wait_s)
+    if isinstance(answer, Parked):
+        check_room(engine, partition_id)
+    return answer
 
 
 def claim_now(engine: Engine, partition_id: str, request: ClaimRequest) -> Answer | Sliced[Answer]:
@@ -121,23 +124,19 @@ def _claim_until(engine: Engine, partition_id: str, request: ClaimRequest, deadl
             return _hand_out(engine, found, chosen)
         if found.is_over():
             return _refuse(found)
-    return _park(engine, partition_id, request, deadline)
+    return _park(engine, partition_id, request, deadline, found)
 
 
-def _park(engine: Engine, partition_id: str, request: ClaimRequest, deadline: float) -> Parked[Answer]:
+def _park(
+    engine: Engine, partition_id: str, request: ClaimRequest, deadline: float, found: ClaimTry | None
+) -> Parked[Answer]:
     def retry(is_last: bool) -> Outcome[Answer]:
         if is_last:
             return claim_now(engine, partition_id, request)
         return _claim_until(engine, partition_id, request, deadline)
 
-    def is_ripe() -> bool:
-        partition = engine.partitions.get(partition_id)
-        if partition is None:
-            return partition_id in engine.deleted
-        return ClaimTry.of(partition, request).is_ripe()
-
-    # An operator's sampler is asked by the retry alone, where an error of it reaches its caller.
-    return Parked(partition_id, deadline, (lambda: True) if isinstance(request.sampler, Own) else is_ripe, retry)
+    wait = ClaimWait(engine, partition_id, request, found)
+    return Parked(partition_id, deadline, wait.is_ripe, retry, wait.lacks)
 
 
 def _hand_out(engine: Engine, found: ClaimTry, chosen: Chosen) -> Answer | Sliced[Answer]:

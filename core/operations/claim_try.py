@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from core.arrays import Ints
 from core.reading.blocking import explain
-from core.reading.sealed_partition import is_last, stranded
+from core.reading.sealed_partition import is_last, stranded, unready
 from core.samplers import Blocking, ByRank
+from core.samplers.token_budget import TokenBudget
 from core.state.partition import Partition
+from core.state.supply.news import Lack
 from core.state.supply.supply import Supply
 
 from .claim_request import ClaimRequest
@@ -92,6 +94,25 @@ class ClaimTry:
             return False
         enough = 1 if self._is_last() else self.enough()
         return self.request.sampler.offers(self.partition, self.supply) >= enough
+
+    def lack(self) -> Lack | None:
+        """What must happen before this claim, which is not ripe, can be; None: any change may do.
+
+        A row that becomes ready adds at most one group to what the sampler offers.
+        """
+        request, sampler = self.request, self.request.sampler
+        if self.shares is not None and self.shares.is_known:
+            return None
+        if self.supply is None:
+            return Lack(request.task, (), None, 0)
+        if isinstance(sampler, TokenBudget):  # one row more, or less, may fill a budget
+            return Lack(request.task, self.supply.fields, None, 1, follows=True)
+        short = self.enough() - sampler.offers(self.partition, self.supply)
+        rows = max(1, -(-short // sampler.group_size))
+        where, follows = request.where, self.shares is not None
+        if self.partition.is_sealed:
+            rows, where = min(rows, unready(self.partition, self.supply, request.task) or rows), None
+        return Lack(request.task, self.supply.fields, where, rows, follows)
 
     # What is told
 

@@ -9,7 +9,7 @@ from core.samplers import Blocking, Sampler
 from core.state.cells.fields import Field
 from core.state.cells.readiness import bit_column
 from core.state.partition import Partition
-from core.state.supply.supply import Sieve, Supply
+from core.state.supply.supply import Supply
 from core.state.tasks import Task
 from core.state.transitions import CONSUMED, DEAD, HELD, LEASED
 
@@ -25,8 +25,8 @@ def explain(
         Blocking("field-unknown", partition.rows.live_count, field=f) for f in fields if f not in partition.fields
     ]
     found = [*unknown, *_not_produced(partition, fields), *_held(partition, partition.tasks.get(task))]
-    if supply is not None and supply.sieve is not None:
-        found += _filtered(partition, task, supply.sieve)
+    if supply is not None and supply.where is not None:
+        found += _filtered(partition, task, supply)
     found += sampler.blocking(partition, supply) + _clearing(partition, partition.tasks.get(task))
     return found + _exhausted(partition, partition.tasks.get(task))
 
@@ -86,19 +86,15 @@ def _clearing(partition: Partition, task: Task | None) -> list[Blocking]:
     return [Blocking("clearing", len(rows), tuple(examples))] if len(rows) else []
 
 
-def _filtered(partition: Partition, task: str, sieve: Sieve) -> list[Blocking]:
+def _filtered(partition: Partition, task: str, supply: Supply) -> list[Blocking]:
     """Rows that the task could take, now or once they are produced, if they passed `where`."""
-    held = partition.tasks.get(task)
-    count = partition.rows.live_count - (held.settled + held.leased if held else 0) - sieve.open.count
+    held, passing = partition.tasks.get(task), partition.supply(task, (), supply.where)
+    count = partition.rows.live_count - (held.settled + held.leased if held else 0) - passing.ready.count
     if not count:
         return []
     return [
-        Blocking("filtered", count, _first(partition, lambda rows: partition.free(task, rows) & ~_passes(sieve, rows)))
+        Blocking("filtered", count, _first(partition, lambda rows: partition.free(task, rows) & ~supply.passes(rows)))
     ]
-
-
-def _passes(sieve: Sieve, rows: Ints) -> Flags:
-    return sieve.passes[rows].astype(np.bool_)
 
 
 def _exhausted(partition: Partition, task: Task | None) -> list[Blocking]:

@@ -17,10 +17,21 @@ def is_last(partition: Partition, supply: Supply | None, name: str) -> bool:
 
 def _open_rows(partition: Partition, supply: Supply, name: str) -> int:
     """Live rows that pass `where` and are neither consumed, leased nor dead."""
-    if supply.sieve is not None:
-        return supply.sieve.open.count
+    if supply.where is not None:
+        return partition.supply(name, (), supply.where).ready.count
     task = partition.tasks.get(name)
     return partition.rows.live_count - (task.settled + task.leased if task else 0)
+
+
+def unready(partition: Partition, supply: Supply, name: str) -> int:
+    """How many rows of a sealed partition must become ready before all that are left for the task are: of those that
+    pass `where`; where they are, of all.
+    """
+    passing = _open_rows(partition, supply, name) - supply.ready.count
+    if passing or supply.where is None:
+        return passing
+    every = partition.supply(name, supply.fields)
+    return _open_rows(partition, every, name) - every.ready.count
 
 
 def stranded(partition: Partition, name: str, fields: tuple[str, ...]) -> int:

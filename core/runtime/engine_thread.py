@@ -30,6 +30,7 @@ from core.operations.parked import Parked
 from core.slices import Sliced
 from core.state.graveyard import bury_all
 from core.state.kept_replies import Keepable, Keyed, kept
+from core.state.supply.news import Lack
 
 from .calls import Answer, Call, Reading, resolve
 from .journal_writer import Broken, JournalWriter
@@ -199,7 +200,7 @@ class EngineThread:
                 return
             self._engine.changed.add(outcome.partition)
             outcome = reason or outcome
-        self._end(call, outcome, since)
+        self._end(call, outcome, since, is_late=True)
 
     def _first_job(self) -> Callable[[], object]:
         """Wait for a job or the next deadline. Without room in the journal nothing due can end: look again later."""
@@ -254,12 +255,15 @@ class EngineThread:
             outcome = self._outcome(partial(all_steps, outcome))
         self._end(call, outcome, since)
 
-    def _end(self, call: Call, outcome: object, since: int) -> None:
-        """Its outcome is a reply, an error, or that it waits. `since`: the revision before it changed anything."""
+    def _end(self, call: Call, outcome: object, since: int, *, is_late: bool = False) -> None:
+        """Its outcome is a reply, an error, or that it waits. `since`: the revision before it changed anything.
+
+        One that is late to wait may have missed something: it is looked at with the next change, whatever it lacks.
+        """
         keyed = call.keyed
         if isinstance(outcome, Parked):
             if not self._stopping:
-                self._lot.park(call, outcome)
+                self._lot.park(call, outcome, None if is_late else self._lack(outcome))
                 return
             outcome = NotReady(STOPPING)
         self._lot.leave(call)
@@ -287,14 +291,21 @@ class EngineThread:
             self._epoch = self._engine.epoch
             self._send_away(EpochMismatch)
             self._drop_slices()
-        if not self._lot:
-            changed.clear()
         while changed:
-            for call, parked in self._lot.of(changed.pop()):
-                if call in self._slices:  # it looks again once its steps are done
-                    continue
-                if self._outcome(parked.test):  # a test that raises counts as ripe: the retry tells the caller
-                    self._answer(call, partial(_retry, parked, False))
+            name = changed.pop()
+            for call, parked in self._lot.due(name, self._engine.partitions.get(name)):
+                if call not in self._slices:  # else it looks again once its steps are done
+                    self._look(call, parked)
+
+    def _look(self, call: Call, parked: Parked[object]) -> None:
+        if self._outcome(lambda _: parked.is_ripe()):  # one that raises is ripe: the retry tells the caller
+            self._answer(call, partial(_retry, parked, False))
+        else:
+            self._lot.put(call, self._lack(parked))
+
+    def _lack(self, parked: Parked[object]) -> Lack | None:
+        lack = self._outcome(lambda _: parked.lacks())
+        return lack if isinstance(lack, Lack) else None
 
     def _tell_of_cut(self) -> None:
         if self._cuts:

@@ -1,13 +1,17 @@
-"""Parked calls: by partition, oldest first, tried again when the partition changes or their deadline comes."""
+"""Parked calls: by partition, oldest first, tried again when a change may serve them or their deadline comes."""
 
 import heapq
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from core.operations.parked import Parked
 from core.state import bounded_dict
 from core.state.kept_replies import Keyed
+from core.state.partition import Partition
+from core.state.supply.news import Lack, News
+
+from .watch import Watch
 
 
 class Waiter(Protocol):
@@ -23,6 +27,14 @@ W = TypeVar("W", bound=Waiter)
 
 
 @dataclass(slots=True)
+class _Waiting(Generic[W]):
+    """The calls of one partition, by number, and which of them to look at."""
+
+    calls: dict[int, tuple[W, Parked[object]]] = field(default_factory=dict)
+    watch: Watch = field(default_factory=Watch)
+
+
+@dataclass(slots=True)
 class _Place:
     """The place of a call in its partition's order: lower numbers are tried first."""
 
@@ -35,7 +47,7 @@ class ParkingLot(Generic[W]):
     """All parked calls of the service."""
 
     def __init__(self) -> None:
-        self._by_partition: dict[str, dict[int, tuple[W, Parked[object]]]] = {}
+        self._by_partition: dict[str, _Waiting[W]] = {}
         self._places: dict[W, _Place] = {}
         self._by_key: dict[str, W] = {}
         self._absent: dict[W, None] = {}  # calls whose callers have gone, oldest first
@@ -45,8 +57,8 @@ class ParkingLot(Generic[W]):
     def __len__(self) -> int:
         return len(self._places)
 
-    def park(self, call: W, parked: Parked[object]) -> None:
-        """Park `call`; one that is parked already keeps its place in the order."""
+    def park(self, call: W, parked: Parked[object], lack: Lack | None = None) -> None:
+        """Park `call` for what it lacks, or for any change; one that is parked already keeps its place in the order."""
         self._sequence += 1
         place = self._places.get(call)
         if place is None:
@@ -54,7 +66,9 @@ class ParkingLot(Generic[W]):
         if not place.has_deadline:
             place.has_deadline = True
             heapq.heappush(self._deadlines, (parked.deadline, self._sequence, call))
-        self._by_partition.setdefault(place.partition, {})[place.number] = (call, parked)
+        waiting = self._by_partition.setdefault(place.partition, _Waiting())
+        waiting.calls[place.number] = (call, parked)
+        waiting.watch.put(place.number, lack)
         if call.keyed is not None:
             self._by_key[call.keyed.key] = call
 
@@ -67,7 +81,7 @@ class ParkingLot(Generic[W]):
         self._absent.pop(old, None)
         place = self._places.pop(old)
         self._places[new] = _Place(place.partition, place.number)
-        calls = self._by_partition[place.partition]
+        calls = self._by_partition[place.partition].calls
         calls[place.number] = (new, calls[place.number][1])
         if new.keyed is not None:
             self._by_key[new.keyed.key] = new
@@ -93,16 +107,37 @@ class ParkingLot(Generic[W]):
         self._absent.pop(call, None)
         if call.keyed is not None:
             del self._by_key[call.keyed.key]
-        calls = self._by_partition[place.partition]
-        del calls[place.number]
-        if not calls:
+        waiting = self._by_partition[place.partition]
+        del waiting.calls[place.number]
+        waiting.watch.leave(place.number)
+        if not waiting.calls:
             del self._by_partition[place.partition]
         return True
 
-    def of(self, partition: str) -> list[tuple[W, Parked[object]]]:
-        """Calls that wait for this partition and whose callers are there, oldest first."""
-        calls = self._by_partition.get(partition, {}).values()
-        return [call for call in calls if call[0] not in self._absent] if self._absent else list(calls)
+    def due(self, name: str, partition: Partition | None) -> list[tuple[W, Parked[object]]]:
+        """Calls that what happened in a partition (None: it is gone) may serve and whose callers are there, oldest
+        first. Who is looked at in vain must be parked or put again.
+        """
+        waiting = self._by_partition.get(name)
+        if waiting is None:
+            if partition is not None:
+                partition.supplies.news = None
+            return []
+        numbers = self._numbers(waiting, partition)
+        found = waiting.calls.values() if numbers is None else [waiting.calls[number] for number in sorted(numbers)]
+        return [one for one in found if one[0] not in self._absent]
+
+    def _numbers(self, waiting: _Waiting[W], partition: Partition | None) -> Iterable[int] | None:
+        if partition is None:
+            return None
+        news = partition.supplies.news or News()
+        partition.supplies.news = News(is_general=False)
+        return waiting.watch.due(partition, news)
+
+    def put(self, call: W, lack: Lack | None) -> None:
+        """`call` was looked at in vain, and lacks this now."""
+        place = self._places[call]
+        self._by_partition[place.partition].watch.put(place.number, lack)
 
     def expired(self, now: float) -> Iterable[tuple[W, Parked[object]]]:
         """Calls whose deadline has come, one by one; the caller answers each or parks it again."""
@@ -112,7 +147,7 @@ class ParkingLot(Generic[W]):
             if call in self._absent:
                 self.leave(call)
             elif place is not None:
-                yield self._by_partition[place.partition][place.number]
+                yield self._by_partition[place.partition].calls[place.number]
 
     def next_deadline(self) -> float | None:
         """The nearest deadline; None without one."""

@@ -8,7 +8,8 @@ from msgspec import Meta, Struct
 from core.arrays import Flags, Ints
 from core.errors import Invalid
 from core.state.partition import Partition
-from core.state.supply.supply import GroupBy, GroupIndex, Supply
+from core.state.supply.group_index import GroupBy, GroupIndex
+from core.state.supply.supply import Supply
 
 from .by_row import EXAMPLES
 from .contract import Blocking
@@ -37,7 +38,7 @@ class GrpoGroup(Struct, frozen=True, forbid_unknown_fields=True):
         return batch_size
 
     def _index(self, partition: Partition, supply: Supply) -> GroupIndex:
-        return supply.by_group(self.group_by, self.n_samples_per_prompt, partition.rows, partition.groups)
+        return supply.by_group(self.group_by, self.n_samples_per_prompt, partition)
 
     def offers(self, partition: Partition, supply: Supply) -> int:
         """Rows of whole groups."""
@@ -49,7 +50,7 @@ class GrpoGroup(Struct, frozen=True, forbid_unknown_fields=True):
 
     def take(self, partition: Partition, supply: Supply, batch_size: int) -> Ints:
         """Group after group, rows ascending within each."""
-        return self._index(partition, supply).take(batch_size // self.n_samples_per_prompt)
+        return self._index(partition, supply).take(partition, batch_size // self.n_samples_per_prompt)
 
     def blocking(self, partition: Partition, supply: Supply | None) -> list[Blocking]:
         """Groups with too few or too many live rows; rows without a group are of none that is whole."""

@@ -29,7 +29,7 @@ from core.state.partition import NOWHERE, Partition
 from core.state.rows import Rows
 from core.state.sampler_memory import Allotment, Memory, Share
 from core.state.service import ServiceState
-from core.state.supply.filtered import FilteredSupplies
+from core.state.supply.supplies import Supplies
 from core.state.tasks import Task
 from core.state.ttl import TimedBatch, Ttls
 
@@ -45,8 +45,7 @@ _CLASSES: Final = {
     )
 }  # fmt: skip
 _DERIVED: Final[dict[tuple[type, str], Callable[[], object]]] = {
-    (Partition, "supplies"): dict,
-    (Partition, "filtered"): FilteredSupplies,
+    (Partition, "supplies"): Supplies,
     (Partition, "_located"): lambda: NOWHERE,
     (Grid, "_placements"): Memo,
     (Grid, "_asked"): dict,

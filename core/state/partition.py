@@ -4,11 +4,11 @@ A partition shares nothing with others, so none pays for another's size. A sampl
 is the absent row, to which indexes that are not held map. `core.apply` changes a partition; it decides nothing itself.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
-from core.arrays import Cells, Flags, Ints, grown, unpack
+from core.arrays import Bits, Cells, Flags, Ints, grown, unpack
 from core.events import (
     Limits,
     Settings,
@@ -16,13 +16,10 @@ from core.events import (
 from core.state.cells.fields import Field
 from core.state.cells.grid import Grid
 from core.state.cells.json_cells import EMPTY
-from core.state.cells.placements import bit_set
-from core.state.cells.readiness import NewWords, StatusWords, covers
-from core.state.supply.filtered import FilteredSupplies
-from core.state.supply.index_set import IndexSet
+from core.state.cells.readiness import NewWords, StatusWords
+from core.state.supply.supplies import Supplies
 from core.state.supply.supply import Supply
 
-from . import bounded_dict
 from .clears import Clear
 from .groups import Groups
 from .key_history import KeyHistory
@@ -34,7 +31,6 @@ from .ttl import Ttls
 from .where import Where
 
 NO_SETTINGS = Settings(None, None, 5, ())
-MAX_SUPPLIES = 64
 GAPS = 1024
 NOWHERE = (b"", np.empty(0, np.int64))
 
@@ -55,8 +51,7 @@ class Partition:
         self.grid = Grid(new_words, self.rows.capacity)  # samples x fields
         self.custom_meta: Cells | None = None  # a JSON object per row, once a row has one
         self.tasks: dict[str, Task] = {}  # by name, from the first hand-out on
-        self.supplies: dict[tuple[str, tuple[str, ...]], Supply] = {}  # by task and fields; derived
-        self.filtered = FilteredSupplies()  # supplies of claims with a `where`; derived
+        self.supplies = Supplies()  # what tasks can take; derived
         self.leases: dict[int, Lease] = {}  # those with an open row here, by number
         self.clears: dict[int, Clear] = {}  # the pending ones, by number
         self.ttls = Ttls()  # rows that disappear unless a field comes in time
@@ -101,72 +96,34 @@ class Partition:
 
     def free(self, name: str, rows: Ints) -> Flags:
         """bool [rows]: live, and neither consumed by the task, leased nor dead."""
+        states, live = self.states_for(name), self.rows.is_live(rows)
+        return live if states is None else live & (states[rows] == FREE)
+
+    def states_for(self, name: str) -> Bits | None:
+        """uint8 [capacity]: what each row is for the task; None where all are FREE."""
         task = self.tasks.get(name)
-        live = self.rows.is_live(rows)
-        return live if task is None else live & (task.state[rows] == FREE)
+        return None if task is None else task.state
+
+    def mask_of(self, fields: tuple[str, ...]) -> Ints:
+        """As `mask`, by names."""
+        return self.mask(self.fields[field] for field in fields)
 
     def supply(self, name: str, fields: tuple[str, ...], where: Where | None = None) -> Supply:
-        """What task `name` can take for `fields` (all known, no repetition), kept from here on."""
-        if where is not None:
-            return self.filtered.supply(self, (name, fields, where))
-        supply = self.supplies.get((name, fields))
-        if supply is None:
-            supply = self._build_supply(name, fields)
-            bounded_dict.put(self.supplies, (name, fields), supply, MAX_SUPPLIES)
-        return supply
-
-    def _build_supply(self, name: str, fields: tuple[str, ...]) -> Supply:
-        supply = self.empty_supply(fields)
-        rows = np.arange(self.rows.n)
-        takeable = self.grid.status.complete(rows, supply.mask).astype(np.bool_) & self.free(name, rows)
-        supply.add(np.flatnonzero(takeable))
-        return supply
-
-    def empty_supply(self, fields: tuple[str, ...]) -> Supply:
-        """A supply for these fields with no row in it."""
-        wanted = [self.fields[field] for field in fields]
-        return Supply(fields, self.mask(wanted), bit_set(wanted), IndexSet(), {})
-
-    def all_supplies(self) -> Iterator[Supply]:
-        yield from self.supplies.values()
-        yield from self.filtered
-
-    def supplies_of(self, name: str) -> Iterator[Supply]:
-        return (supply for (task, _), supply in self.supplies.items() if task == name)
+        """What task `name` can take for `fields` (all known, sorted), of the rows that fulfil `where`."""
+        return self.supplies.of(self, name, fields, where)
 
     # Steps that events share
 
     def drop_supplies_of_width(self, width: int) -> None:
         """Drop all supplies if the status words no longer have this width: no mask fits any more."""
         if self.grid.status.width != width:
-            self._drop_all_supplies()
-
-    def withhold(self, name: str, rows: Ints) -> None:
-        """Take these rows out of the task's supplies."""
-        for supply in self.supplies_of(name):
-            supply.discard(rows)
-        self.filtered.note(rows, self)
-
-    def offer(self, name: str, supply: Supply, rows: Ints, before: Ints, after: Ints) -> None:
-        """Add those of these rows that are ready by the words `after`, not by `before`, and free."""
-        fresh = covers(after, supply.mask) & ~covers(before, supply.mask)
-        task = self.tasks.get(name)
-        if task is not None:
-            fresh &= task.state[rows] == FREE
-        if np.count_nonzero(fresh):
-            supply.add(rows[fresh])
+            self.supplies.drop()
 
     def task(self, name: str) -> Task:
         """The task of this name, made at its first use."""
         if name not in self.tasks:
             self.tasks[name] = Task(self.rows.capacity)
         return self.tasks[name]
-
-    def offer_again(self, name: str, rows: Ints) -> None:
-        """Put these live rows, which are free again, into the task's supplies."""
-        for supply in self.supplies_of(name):
-            supply.add(rows[covers(self.grid.status.gather(rows), supply.mask)])
-        self.filtered.note(rows, self)
 
     def drop_closed(self, leases: Iterable[Lease]) -> None:
         """Leases without an open row hold nothing here."""
@@ -184,15 +141,6 @@ class Partition:
     def lose_all(self) -> list[Lease]:
         """Every lease ends."""
         return self.lose(list(self.leases.values()), None)
-
-    def drop_supplies(self, field: str) -> None:
-        for key in [key for key in self.supplies if field in key[1]]:
-            del self.supplies[key]
-        self.filtered.drop(field=field)
-
-    def _drop_all_supplies(self) -> None:
-        self.supplies.clear()
-        self.filtered.drop()
 
     # Capacity
 
@@ -246,7 +194,7 @@ class Partition:
         self.rows.compact(rows, capacity)
         self.forget_rows()
         self.groups.remove(self.rows.clearing())
-        self._drop_all_supplies()
+        self.supplies.drop()
 
 
 def limits_of(settings: Settings) -> Limits:

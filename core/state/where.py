@@ -7,7 +7,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Protocol
 
 import msgspec
@@ -30,6 +30,7 @@ _SAMPLE = 64
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _decode = msgspec.json.Decoder().decode
 MISSING = object()
+NO_OPERAND: Operand = ("", "")  # of a value that none can name
 _KINDS: dict[type, str] = {bool: "bool", int: "number", float: "number", str: "string"}
 _WORDS = {"bool": "true or false", "number": "a number", "string": "a string"}
 _ACCEPTED: dict[str, tuple[str, ...]] = {
@@ -70,19 +71,19 @@ class Condition:
     op: str
     operands: frozenset[Operand]
 
-    def holds(self, values: Iterable[object]) -> list[bool]:
-        """Which of these values at the path fulfil it; a value of another kind than the operand's never does."""
+    def test(self) -> Callable[[object], bool]:
+        """Whether a value at the path fulfils it; a value of another kind than the operand's never does."""
         if self.op in ("==", "in"):
             among = _by_type(self.operands)
-            return [value in among.get(type(value), ()) for value in values]
+            return lambda value: value in among.get(type(value), ())
         if self.op == "!=":
             among = _by_type(self.operands)
-            return [type(value) in among and value not in among[type(value)] for value in values]
+            return lambda value: type(value) in among and value not in among[type(value)]
         ((kind, operand),) = self.operands
         if self.op == "exists":
-            return [(value is not MISSING) == operand for value in values]
+            return lambda value: (value is not MISSING) == operand
         types, compare = [one for one, its in _KINDS.items() if its == kind], _ORDER[self.op]
-        return [type(value) in types and compare(value, operand) for value in values]
+        return lambda value: type(value) in types and compare(value, operand)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class Where:
         out = np.ones(len(cells), np.bool_)
         columns = _values(cells, [condition.path for condition in self.conditions])
         for condition, values in zip(self.conditions, columns, strict=True):
-            out &= np.array(condition.holds(values), np.bool_)
+            out &= np.fromiter(map(condition.test(), values), np.bool_, len(values))
         return out
 
 
@@ -233,6 +234,17 @@ def _reader(members: tuple[str, ...]) -> tuple[Callable[[bytes], Any], Any]:
     names = {f"at{i}": member for i, member in enumerate(members)}
     kind = msgspec.defstruct("Cell", [(name, Any, MISSING) for name in names], rename=names, gc=False)
     return msgspec.json.Decoder(kind | None).decode, kind()
+
+
+def value_at(cell: bytes) -> Callable[[tuple[str, ...]], object]:
+    """What a custom meta has at a path, MISSING where it has nothing."""
+    return partial(_at, _decode(cell) or {})
+
+
+def operand_of(value: object) -> Operand:
+    """A value as the conditions that name it have it."""
+    kind = _KINDS.get(type(value))
+    return NO_OPERAND if kind is None else (kind, value)  # type: ignore[return-value]  # it is of such a kind
 
 
 def _at(value: object, path: Iterable[str]) -> object:

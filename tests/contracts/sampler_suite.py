@@ -155,7 +155,7 @@ class SamplerContract:
             self.taken(state, self.step)
             change(state, weights)
             kept = [self.taken(state, most * self.step) for most in (1, 3, 24)]
-            state.partition.supplies.clear()
+            state.partition.supplies.drop()
             assert kept == [self.taken(state, most * self.step) for most in (1, 3, 24)], round_
             least = ClaimRequest(
                 "t", ("f",), 2 * self.step, self.step, 0, self.asking(round_ * self.step * self.ranks), View()

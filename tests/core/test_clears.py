@@ -28,6 +28,7 @@ from core.operations.read import list_keys, lookup_keys
 from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import sampler
+from core.state.supply.supplies import Supplies
 from core.state.transitions import CLEARING, HELD, LEASED, LIVE
 from core.state.where import where
 from tests.core.test_where import parsed
@@ -667,7 +668,7 @@ def _check(engine: Engine) -> None:
         assert states[HELD:] == [0, task.leased, task.consumed_live, task.dead]
         open_rows = [index for one in engine.leases.open.values() for index in one.open_rows().tolist()]
         assert len(open_rows) == (task.state[: partition.rows.n] == LEASED).sum()
-    kept, fresh = partition.supply("t", ("n",)), partition._build_supply("t", ("n",))
+    kept, fresh = partition.supply("t", ("n",)), Supplies().of(partition, "t", ("n",), None)
     assert np.flatnonzero(kept.ready.bits).tolist() == np.flatnonzero(fresh.ready.bits).tolist()
     assert partition.grid.hidden[partition.fields["n"].bit] == clearing.sum()
 

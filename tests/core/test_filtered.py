@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import core.state.partition
-import core.state.supply.filtered
 from batchmeta.wire.requests import Where as Wire
 from core.engine import Engine
 from core.operations.claim import Answer, Claimed, ClaimRequest, NotClaimed, claim, claim_now, explain_claim
@@ -27,6 +26,7 @@ from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import sampler
 from core.state.clears import Clear
+from core.state.supply.supplies import Supplies
 from core.state.where import Where, where
 from tests.core.world import TENSOR, add, new_engine, write
 
@@ -299,17 +299,13 @@ def check(engine: Engine, conditions: list[dict[str, Any]]) -> None:
     assert predicate is not None
     kept = partition.supply("t", ("f",), predicate)
     rows = partition.rows.after(-1, 999)
-    passes = predicate.matches(partition.custom_meta_of(rows))
-    is_open = partition.free("t", rows) & passes
-    fresh = partition._build_supply("t", ("f",)).ready.all()
-    assert kept.sieve is not None
-    assert kept.sieve.open.all().tolist() == rows[is_open].tolist()
-    assert kept.ready.all().tolist() == np.intersect1d(fresh, rows[is_open]).tolist()
+    is_open = partition.free("t", rows) & predicate.matches(partition.custom_meta_of(rows))
+    every = Supplies().of(partition, "t", ("f",), None).ready.all()
+    assert partition.supply("t", (), predicate).ready.all().tolist() == rows[is_open].tolist()
+    assert kept.ready.all().tolist() == np.intersect1d(every, rows[is_open]).tolist()
     for way in (PAIRS, WINDOWS):
-        found = way.take(partition, kept, 99)
-        partition.filtered.drop()
-        assert found.tolist() == way.take(partition, partition.supply("t", ("f",), predicate), 99).tolist()
-        kept = partition.supply("t", ("f",), predicate)
+        fresh = Supplies().of(partition, "t", ("f",), predicate)
+        assert way.take(partition, kept, 99).tolist() == way.take(partition, fresh, 99).tolist()
 
 
 @settings(max_examples=100, derandomize=True, deadline=None)
@@ -359,18 +355,3 @@ def test_claims_without_where_look_at_no_custom_meta(monkeypatch: pytest.MonkeyP
     tagged(engine, *({"v": i} for i in range(50)))
     claim_now(engine, P, wanted([], 20))
     assert counts == []
-
-
-def test_a_supply_nobody_asks_for_ends_and_so_does_the_oldest_of_too_many() -> None:
-    engine = new_engine()
-    rows = tagged(engine, {"v": 2})
-    claim_now(engine, P, wanted(NEWER, 2))
-    filtered = engine.partitions[P].filtered
-    assert len(list(filtered)) == 1
-    for n in range(core.state.supply.filtered.BLOCK + 3):
-        tag(engine, rows[0], v=n)
-    assert len(list(filtered)) == 0
-    for n in range(core.state.supply.filtered.MAX_FILTERED + 5):
-        claim_now(engine, P, wanted([{"path": "v", "op": ">=", "value": n - 5_000}], 2))
-    assert len(list(filtered)) == core.state.supply.filtered.MAX_FILTERED
-    assert len(engine.partitions[P].supplies) == 0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from core.apply.table import EVENTS
-from core.apply.tasks import allot, settle
+from core.apply.tasks import settle
 from core.arrays import pack
 from core.engine import Engine
 from core.errors import Refused
@@ -46,7 +46,9 @@ from core.reading.selectors import Selector
 from core.samplers import Sampler, sampler
 from core.state.partition import Partition
 from core.state.service import ServiceState
+from core.state.supply.shared import Ready
 from core.state.tasks import Task
+from core.state.transitions import FREE, HELD
 from tests.core.world import Clock, add, new_engine, write
 from tests.histories.audit import Audit
 from tests.histories.books import Broken
@@ -175,7 +177,7 @@ def test_the_laws_hold_whatever_happens(seed: int) -> None:
 
 def forgets_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is leased stays on offer."""
-    monkeypatch.setattr(Partition, "supplies_of", lambda self, name: iter(()))
+    monkeypatch.setattr(Partition, "states_for", lambda self, name: None)
 
 
 def offers_accepted_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,8 +188,8 @@ def offers_accepted_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         lease = partition.leases[event.number]
         settle(state, event)
         rows = partition.rows.locate(np.frombuffer(event.accepted, "<i8"))
-        for supply in partition.supplies_of(lease.task):
-            supply.add(rows)
+        partition.tasks[lease.task].state[rows] = FREE
+        partition.supplies.gave(lease.task, rows)
 
     monkeypatch.setattr("core.apply.table.EVENTS", {**EVENTS, Settled: wrong})
 
@@ -208,28 +210,35 @@ def forgets_who_holds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def offers_clearing_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is released while it is clearing can be had again."""
-    give_back = Task.give_back
-    monkeypatch.setattr(
-        Task, "give_back", lambda self, rows, live: np.union1d(give_back(self, rows, live), rows[~live])
-    )
+    """What is clearing can still be had."""
+    refresh = Ready.refresh
+
+    def wrong(self: Ready, table: Any, touched: Any) -> None:
+        refresh(self, table, touched)
+        rows = table.rows.clearing()
+        self.marks.touch(self.rows.add(rows[table.status.complete(rows, self.mask) == 1]))
+
+    monkeypatch.setattr(Ready, "refresh", wrong)
+
+
+def seen_as_free(monkeypatch: pytest.MonkeyPatch, which: Callable[[Task], Any]) -> None:
+    """Those rows of a task can be had."""
+
+    def wrong(self: Partition, name: str) -> Any:
+        task = self.tasks.get(name)
+        return None if task is None else np.where(which(task), FREE, task.state)
+
+    monkeypatch.setattr(Partition, "states_for", wrong)
 
 
 def offers_what_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is released can be had by all, though it is held for its rank."""
-    give_back = Task.give_back
-    monkeypatch.setattr(Task, "give_back", lambda self, rows, live: np.union1d(give_back(self, rows, live), rows[live]))
+    seen_as_free(monkeypatch, lambda task: (task.state == HELD) & (task.attempts_of(np.arange(len(task.state))) > 0))
 
 
 def forgets_to_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of shares that nobody fetched stay on offer."""
-
-    def wrong(state: ServiceState, event: Allotted) -> None:
-        with monkeypatch.context() as patch:
-            patch.setattr(Partition, "supplies_of", lambda self, name: iter(()))
-            allot(state, event)
-
-    monkeypatch.setattr("core.apply.table.EVENTS", {**EVENTS, Allotted: wrong})
+    seen_as_free(monkeypatch, lambda task: task.state == HELD)
 
 
 @pytest.mark.parametrize(

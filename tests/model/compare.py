@@ -31,7 +31,6 @@ NOT_STATE = {
     "log",
     "changed",
     "supplies",
-    "filtered",
     "_located",
 }
 DERIVED = {

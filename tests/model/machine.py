@@ -19,7 +19,7 @@ from tests.model.compare import check, dump
 from tests.model.production import Model
 from tests.model.said import Refusal
 from tests.model.service import KEPT, Answer, Service
-from tests.model.supplies import check_filtered, check_supplies
+from tests.model.supplies import check_supplies
 
 
 class MayWait(Protocol):
@@ -216,7 +216,6 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def supplies_equal_a_fresh_scan(self) -> None:
         check_supplies(self.service.engine, self.plain)
-        check_filtered(self.service.engine, self.plain)
 
     @invariant()
     def the_journal_keeps_the_laws_of_delivery(self) -> None:

@@ -21,6 +21,7 @@ import core.apply.table
 import core.state.clears
 import core.state.leases
 import core.state.partition
+import core.state.supply.supplies
 from core.device import CPU
 from tests.core.world import device_tested
 from tests.histories.transitions import Watch, table
@@ -100,7 +101,7 @@ def short_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core.state.leases, "REMEMBERED", REMEMBERED)
     monkeypatch.setattr(core.state.clears, "REMEMBERED", REMEMBERED)
     monkeypatch.setattr(core.state.partition, "GAPS", 2)
-    monkeypatch.setattr(core.state.partition, "MAX_SUPPLIES", 3)
+    monkeypatch.setattr(core.state.supply.supplies, "MAX_RECENT", 3)
 
 
 def test_the_engine_is_the_model() -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.arrays import Bits, Ints, filled, grown
+from core.arrays import Bits, Flags, Ints, filled, grown
 
 BLOCK = 1024
 
@@ -34,6 +34,23 @@ class IndexSet:
         self.count += step * len(items)
         return items
 
+    def replace(self, blocks: Ints, bits: Bits) -> tuple[Ints, Ints]:
+        """Of these blocks (ascending) exactly what `bits` (uint8 [blocks, 1,024]) has is in; what came, what went."""
+        if not len(blocks):
+            return blocks, blocks
+        self._reserve(int(blocks[-1]) * BLOCK)
+        kept = self.bits.reshape(-1, BLOCK)
+        places = np.flatnonzero(kept[blocks] != bits)
+        if not len(places):
+            return places, places
+        kept[blocks] = bits
+        counts = np.count_nonzero(bits, axis=1)
+        self.count += int(counts.sum() - self.blocks[blocks].sum())
+        self.blocks[blocks] = counts
+        came = bits.reshape(-1)[places] == 1
+        items = blocks[places // BLOCK] * BLOCK + places % BLOCK
+        return items[came], items[~came]
+
     def _reserve(self, item: int) -> None:
         if item >= len(self.bits):
             blocks = max(item // BLOCK + 1, len(self.blocks) * 5 // 4)
@@ -44,6 +61,11 @@ class IndexSet:
         """Those of `items` that are in."""
         inside = items[items < len(self.bits)]
         return np.asarray(inside[self.bits[inside] == 1])
+
+    def flags(self, items: Ints) -> Flags:
+        """bool [items]: which are in."""
+        found = self.bits[np.minimum(items, len(self.bits) - 1)] == 1
+        return np.asarray(found & (items < len(self.bits)))
 
     def all(self) -> Ints:
         """Everything that is in, ascending."""

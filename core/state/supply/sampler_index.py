@@ -1,6 +1,6 @@
 """What samplers keep of a supply so that a claim costs its batch: rows in an order of their own, or with a weight.
 
-Kept like a filtered supply: a change notes the rows it touched, and whoever asks next looks at those alone. Derived.
+A supply notes the rows that came, went or have other custom meta, and whoever asks next looks at those alone. Derived.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _FIRST = 64
 class SamplerIndex:
     """Base: which rows to look at again. A row whose value is not a number has no place in an order."""
 
-    __slots__ = ("_noted", "_waiting")
+    __slots__ = ("__weakref__", "_noted", "_waiting")
 
     def __init__(self) -> None:
         self._noted: list[Ints] = []

@@ -1,14 +1,11 @@
-"""What one task can take for one list of fields, kept up to date as rows become ready: a claim costs its batch.
+"""What one task can take for one list of fields: a set of rows, so that a claim costs its batch.
 
-Theory of operation. A partition has a supply for each (task, fields) that a claim named, built at first use by one look
-at all rows. From then on whatever changes rows says so: a write adds rows that became ready, a claim or delete discards
-rows, a release adds them again. Rows are small ints in an `IndexSet`, which counts its members by blocks of 1,024, so
-the lowest k are found without a look at the others. Whole groups are ints in another, by the ready rows of each.
-
-What only some claims ask for is not paid for by every write: a write notes the rows it touched, and the next claim that
-asks looks at those alone. Two things are kept so: filtered supplies, of claims with a `where` (`filtered.py`), and
-sampler indexes, rows in a sampler's order or with its weights (`sampler_index.py`). One with more noted rows than a new
-look at all would cost is dropped, and so is the least recently used of too many.
+Theory of operation. Which rows are ready is kept once for a list of fields, and which fulfil a `where` once for each
+predicate (`shared.py`). A task's own part is what it has not taken. A supply is what all three have in common: rows as
+small ints in an `IndexSet`, which counts its members by blocks of 1,024, so that the lowest k are found without a look
+at the others. A change only marks blocks of the rows it touched (`marks.py`), whoever waits; a supply looks at marked
+blocks when it is asked for, and compares. Whole groups (`group_index.py`) follow the supply in the same way, and what
+samplers keep of it, rows in an order or with weights (`sampler_index.py`), looks at the rows that came and went.
 
 All of it is derived: it is in no journal, may be dropped at any time, and is built anew from the partition when asked
 for. A supply holds row numbers, so it goes when gaps are closed, and when a field of it goes.
@@ -16,149 +13,133 @@ for. A supply holds row numbers, so it goes when gaps are closed, and when a fie
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import TypeVar
+from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 
-from core.arrays import Bits, Ints, grown
+from core.arrays import Bits, Flags, Ints
 from core.state import bounded_dict
-from core.state.groups import Groups
-from core.state.rows import Rows
+from core.state.transitions import FREE
+from core.state.where import Where
 
+from .group_index import GroupBy, GroupIndex
 from .index_set import BLOCK, IndexSet
+from .marks import NEVER, Marks, in_blocks, together
 from .sampler_index import SamplerIndex
+from .shared import Passing, Ready, Table, Told
 
 MAX_SAMPLER_INDEXES = 8
 IndexT = TypeVar("IndexT", bound=SamplerIndex)
-GroupBy = Literal["group_id", "position"]
-
-
-class GroupIndex:
-    """Whole groups of exactly n ready rows. `by` group id, or by position: rows k*n … k*n+n-1 ever inserted."""
-
-    def __init__(self, by: GroupBy, n: int, rows: Rows, groups: Groups) -> None:
-        self.by, self.n = by, n
-        self._rows, self._groups = rows, groups
-        self._base = int(rows.position[1]) // n if rows.n > 1 else rows.positions // n  # no row comes before row 1
-        self._ready = np.zeros(BLOCK, np.int64)
-        self.whole = IndexSet()
-
-    def _numbers(self, rows: Ints) -> Ints:
-        if self.by == "group_id":
-            return self._groups.number[rows].astype(np.int64)
-        return self._rows.position[rows] // self.n - self._base
-
-    def add(self, rows: Ints, step: int = 1) -> None:
-        """These rows became ready for the task (step -1: no longer are)."""
-        numbers = self._numbers(rows)
-        if len(numbers) and int(numbers.max()) >= len(self._ready):
-            self._ready = grown(self._ready, int(numbers.max()) * 5 // 4 + 1, 0)
-        np.add.at(self._ready, numbers, step)
-        self.refresh(np.unique(numbers))
-
-    def refresh(self, numbers: Ints) -> None:
-        """These groups changed in size or in ready rows."""
-        if self.by == "group_id":
-            numbers = numbers[(numbers > 0) & (numbers < len(self._ready))]
-        whole = self._ready[numbers] == self.n
-        if self.by == "group_id":
-            whole &= self._groups.size[numbers] == self.n
-        self.whole.add(numbers[whole])
-        self.whole.discard(numbers[~whole])
-
-    def take(self, groups: int) -> Ints:
-        """Rows of up to `groups` whole groups, oldest group first: int64 [groups * n]."""
-        while True:
-            chosen = self.whole.lowest(groups)
-            members = self._members(chosen)
-            mixed = self._mixed(members)
-            if not mixed.any():
-                return members.reshape(-1)
-            self.whole.discard(chosen[mixed])
-
-    def _members(self, numbers: Ints) -> Ints:
-        if self.by == "group_id":
-            return self._groups.members(numbers, self._rows.is_live, self.n)
-        known = self._rows.position[: self._rows.n]
-        heads = np.searchsorted(known, (numbers + self._base) * self.n)
-        return heads[:, None] + np.arange(self.n)
-
-    def _mixed(self, members: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """A window of two group ids is never whole: a row's group is set once."""
-        numbers = self._groups.number[members]
-        highest = numbers.max(axis=1, initial=0)
-        return np.asarray(((numbers != highest[:, None]) & (numbers > 0)).any(axis=1))
 
 
 @dataclass(slots=True)
-class Sieve:
-    """What a `where` leaves. `passes` uint8 [rows]: who fulfils it; `open`: of those, who is free, ready or not."""
+class Changes:
+    """What changes of a partition have marked. `touched`: rows in being live or ready; `told`: in custom meta;
+    `grouped`: in their group; `sized`: groups, in their size; `taken`: by task, rows that it took or gave back.
+    `indexes`: all that samplers keep.
+    """
 
-    passes: Bits
-    open: IndexSet
+    touched: Marks = field(default_factory=Marks)
+    told: Marks = field(default_factory=Marks)
+    grouped: Marks = field(default_factory=Marks)
+    sized: Marks = field(default_factory=Marks)
+    taken: WeakValueDictionary[str, Marks] = field(default_factory=WeakValueDictionary)
+    indexes: WeakSet[SamplerIndex] = field(default_factory=WeakSet)
 
 
-@dataclass(slots=True)
 class Supply:
-    """The rows a task can take: every field of `fields` produced, not consumed by it, and through the sieve if any."""
+    """`ready` are the rows that `task` can take: every field of `fields` produced, not taken, and passing `where`."""
 
-    fields: tuple[str, ...]
-    mask: Ints
-    bit_set: int
-    ready: IndexSet
-    groups: dict[tuple[GroupBy, int], GroupIndex]
-    sieve: Sieve | None = None
-    sampler_indexes: dict[tuple[type[SamplerIndex], Hashable], SamplerIndex] = field(default_factory=dict)
+    __slots__ = (
+        "__weakref__", "_changes", "_groups", "_marks", "_passing", "_sampler_indexes", "_seen", "_shared", "_taken",
+        "_told", "fields", "ready", "task",
+    )  # fmt: skip
 
-    def add(self, rows: Ints) -> None:
-        """These rows can be taken now."""
-        fresh = self.ready.add(rows)
-        for index in self.groups.values():
-            index.add(fresh)
-        self.reordered(fresh)
+    def __init__(
+        self, task: str, fields: tuple[str, ...], changes: Changes, shared: Ready, passing: Passing | None
+    ) -> None:
+        self.task, self.fields = task, fields
+        self.ready = IndexSet()
+        self._changes, self._shared, self._passing = changes, shared, passing
+        self._taken = changes.taken.setdefault(task, Marks())
+        self._seen: tuple[int, ...] = (NEVER, NEVER, NEVER)
+        self._marks = Marks()
+        self._told = Told()
+        self._groups: dict[tuple[GroupBy, int], GroupIndex] = {}
+        self._sampler_indexes: dict[tuple[type[SamplerIndex], Hashable], SamplerIndex] = {}
 
-    def discard(self, rows: Ints) -> None:
-        """These rows cannot be taken any more."""
-        gone = self.ready.discard(rows)
-        for index in self.groups.values():
-            index.add(gone, -1)
-        self.reordered(gone)
+    @property
+    def mask(self) -> Ints:
+        """The bit words of the fields."""
+        return self._shared.mask
 
-    def reordered(self, rows: Ints) -> None:
-        """These rows came, went, or have other custom meta. An index with more to look at than there is, is dropped."""
-        most = 2 * self.ready.count + BLOCK
-        for key in [key for key, index in self.sampler_indexes.items() if index.note(rows) > most]:
-            del self.sampler_indexes[key]
+    @property
+    def where(self) -> Where | None:
+        """What the rows fulfil."""
+        return self._passing.where if self._passing else None
+
+    def passes(self, rows: Ints) -> Flags:
+        """bool [rows]: which fulfil `where`."""
+        return np.ones(len(rows), np.bool_) if self._passing is None else self._passing.rows.flags(rows)
+
+    def refresh(self, table: Table) -> None:
+        """Look at the blocks where something changed that decides what can be taken."""
+        self._shared.refresh(table, self._changes.touched)
+        if self._passing is not None:
+            self._passing.refresh(table, self._changes.told)
+        blocks = self._changed(table.rows.n)
+        if len(blocks):
+            for rows in self.ready.replace(blocks, self._bits(table, blocks)):
+                self._marks.touch(rows)
+                self._reorder(rows)
+        if self._sampler_indexes:
+            self._reorder(self._told.rows(table, self._changes.told))
+        else:
+            self._told.skip(table, self._changes.told)
+
+    def _changed(self, count: int) -> Ints:
+        parts = [self._shared.marks, self._taken, *([self._passing.marks] if self._passing else [])]
+        now = tuple(marks.now for marks in parts)
+        if now == self._seen:
+            return np.empty(0, np.int64)
+        blocks = together(*(marks.since(seen, count) for marks, seen in zip(parts, self._seen, strict=False)))
+        self._seen = now
+        return blocks
+
+    def _bits(self, table: Table, blocks: Ints) -> Bits:
+        bits = in_blocks(self._shared.rows.bits, blocks)
+        states = table.states_for(self.task)
+        if states is not None:
+            bits &= in_blocks(states, blocks) == FREE
+        if self._passing is not None:
+            bits &= in_blocks(self._passing.rows.bits, blocks)
+        return bits
+
+    # What samplers keep of it
+
+    def by_group(self, by: GroupBy, n: int, table: Table) -> GroupIndex:
+        """The index of whole groups of n, made at its first use."""
+        index = self._groups.get((by, n))
+        if index is None:
+            index = self._groups[by, n] = GroupIndex(by, n, table)
+        index.refresh(table, self.ready, self._marks, self._changes.grouped, self._changes.sized)
+        return index
 
     def sampler_index(self, kind: type[IndexT], key: Hashable) -> IndexT:
         """The index of that kind and key, made at first use; of too many the least recently asked for goes."""
         name: tuple[type[SamplerIndex], Hashable] = (kind, key)
-        found = self.sampler_indexes.pop(name, None)
+        found = self._sampler_indexes.pop(name, None)
         if not isinstance(found, kind):
             found = kind()
             found.note(self.ready.all())
+            self._changes.indexes.add(found)
         index: SamplerIndex = found
-        bounded_dict.put(self.sampler_indexes, name, index, MAX_SAMPLER_INDEXES)
+        bounded_dict.put(self._sampler_indexes, name, index, MAX_SAMPLER_INDEXES)
         return found
 
-    def grouped(self, rows: Ints, numbers: Ints) -> None:
-        """These rows got a group."""
-        ready = self.ready.has(rows)
-        for index in self.groups.values():
-            if index.by == "group_id":
-                index.add(ready)
-                index.refresh(np.unique(numbers).astype(np.int64))
-
-    def resized(self, numbers: Ints) -> None:
-        """These groups lost rows, or have some back."""
-        for index in self.groups.values():
-            if index.by == "group_id":
-                index.refresh(np.unique(numbers).astype(np.int64))
-
-    def by_group(self, by: GroupBy, n: int, rows: Rows, groups: Groups) -> GroupIndex:
-        """The index of whole groups of n, made at its first use."""
-        index = self.groups.get((by, n))
-        if index is None:
-            index = self.groups[by, n] = GroupIndex(by, n, rows, groups)
-            index.add(self.ready.all())
-        return index
+    def _reorder(self, rows: Ints) -> None:
+        """These rows came, went, or have other custom meta. An index with more to look at than there is, is dropped."""
+        most = 2 * self.ready.count + BLOCK
+        for key in [key for key, index in self._sampler_indexes.items() if index.note(rows) > most]:
+            del self._sampler_indexes[key]

@@ -1,0 +1,71 @@
+"""When blocks of 1,024 rows were last touched: a change marks them, and who keeps something of rows looks there alone.
+
+A mark costs the rows of its change, however many look. Who looks keeps the number it has seen, so it is never too far
+behind: it has all blocks to look at, at most.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Ints, grown
+
+from .index_set import BLOCK
+
+NEVER = -1  # has seen nothing yet
+_NONE = np.empty(0, np.int64)
+
+
+class Marks:
+    """`now` is the number of the last mark, from 1; `_at` int64 [blocks] the last of each block."""
+
+    __slots__ = ("__weakref__", "_at", "now")
+
+    def __init__(self) -> None:
+        self._at: Ints = np.zeros(1, np.int64)
+        self.now = 0
+
+    def touch(self, items: Ints) -> None:
+        """Something changed of these rows (or of whatever else is numbered)."""
+        if not len(items):
+            return
+        blocks = items // BLOCK
+        self.now += 1
+        try:
+            self._at[blocks] = self.now
+        except IndexError:
+            self._at = grown(self._at, int(blocks.max()) * 5 // 4 + 1, 0)
+            self._at[blocks] = self.now
+
+    def since(self, seen: int, count: int) -> Ints:
+        """The blocks that were touched after mark `seen`, ascending; all blocks of `count` rows for NEVER."""
+        if seen == self.now:
+            return _NONE
+        return np.arange(-(-count // BLOCK)) if seen == NEVER else np.flatnonzero(self._at > seen)
+
+
+def together(*parts: Ints) -> Ints:
+    """The blocks of all parts, ascending, each once."""
+    some = [part for part in parts if len(part)]
+    if len(some) < 2:
+        return some[0] if some else _NONE
+    return np.unique(np.concatenate(some))
+
+
+def rows_of(blocks: Ints, count: int) -> Ints:
+    """The rows of these blocks, of `count` rows."""
+    rows = (blocks[:, None] * BLOCK + np.arange(BLOCK)).reshape(-1)
+    return rows[: np.searchsorted(rows, count)]
+
+
+def in_blocks(column: npt.NDArray[Any], blocks: Ints) -> npt.NDArray[Any]:
+    """[blocks, 1,024]: these blocks of a column, zero where it ends before."""
+    out = np.zeros((len(blocks), BLOCK), column.dtype)
+    whole = len(column) // BLOCK
+    there = int(np.searchsorted(blocks, whole))
+    out[:there] = column[: whole * BLOCK].reshape(-1, BLOCK)[blocks[:there]]
+    if there < len(blocks) and blocks[there] == whole:
+        rest = column[whole * BLOCK :]
+        out[there, : len(rest)] = rest
+    return out
