@@ -10,7 +10,7 @@ holds outcomes and never a request. One thread runs all of this.
 import secrets
 from collections.abc import Callable
 
-from .apply import apply
+from .apply import apply, apply_alike
 from .device import CPU, Device
 from .errors import JournalUnavailable, PartitionCleared, PartitionNotFound
 from .events import AnyEvent, Change, Kept
@@ -40,6 +40,7 @@ class Engine(ServiceState):
         self.cells = CellChecker(max_cell_bytes)  # checks cells on their way in
         self.signatures: Memo[SignatureKey, bytes] = Memo()  # of writes, by their keys; a cache
         self.forms: Memo[object, tuple[bytes, list[bytes | list[bytes]]]] = Memo()  # of one-row writes; a cache
+        self.run: object = None  # the puts that may follow each other without being applied (core.writing.runs)
         self.log: list[Change] = []  # changes that are not in the journal yet
         self.applying = False  # a change is applied in part
         self.has_room = True  # the journal takes changes; set by the executor
@@ -76,6 +77,24 @@ class Engine(ServiceState):
         self.applying = False
         self.log.append(change)
         return change.revision
+
+    def put_off(self, events: list[AnyEvent]) -> int:
+        """As `commit`; it is applied once the partitions are asked for, with all of its run. Returns its revision."""
+        self._require_room()
+        self.revision += 1
+        change = Change(self.revision, events)
+        self.pending.append(change)
+        self.log.append(change)
+        self.changed.add(events[0].partition)
+        return change.revision
+
+    def settle(self) -> None:
+        """Apply the changes that were put off, which are alike."""
+        if self.pending:
+            changes, self.pending = self.pending, []
+            self.applying = True
+            apply_alike(self, changes)
+            self.applying = False
 
     def keep_reply(self, reply: Kept, since: int) -> None:
         """Keep the reply to the call that began at revision `since`, in one change with its events if it had any."""

@@ -5,5 +5,6 @@ cannot fail, since whatever can be wrong with a call was found before its events
 """
 
 from .table import apply
+from .together import apply_alike
 
-__all__ = ["apply"]
+__all__ = ["apply", "apply_alike"]

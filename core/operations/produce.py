@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from core.arrays import Ints, pack
 from core.engine import Engine
 from core.errors import FieldNotFound, Invalid, PartitionNotFound
@@ -10,8 +12,10 @@ from core.events import BackendMetaSet
 from core.reading.batch import Batch, View, describe
 from core.state.cells.json_cells import Cells, Column, to_list
 from core.state.partition import Partition
+from core.writing import runs
 from core.writing.draft import Draft
 from core.writing.forms import OneRow, fields_of
+from core.writing.runs import Put
 from core.writing.schemas import GroupIds, SchemaIn, backend_columns, group_cells
 
 
@@ -82,6 +86,11 @@ def produce(
     Raises SampleNotFound, SampleCleared (unless those are skipped), SampleClearing, KeyNotFound, DuplicateKeys,
     DuplicateIndexes, GroupConflict, DtypeConflict, KindConflict, TooManySamples, PartitionNotFound, PartitionCleared.
     """
+    put = _put(partition_id, write, field_schema) if create else None
+    follows = None if put is None else runs.follow(engine, put)
+    if follows is not None:
+        revision, index = follows
+        return Written(partition_id, revision, np.array([index], np.int64), 1, [] if skip_cleared else None)
     draft = Draft(engine, partition_id, _target(engine, partition_id, create and write.keys is not None))
     draft.choose(write.indexes, write.keys, create=create, skip=skip_cleared)
     fields = fields_of(engine, field_schema, backend_meta, draft.named)
@@ -89,7 +98,17 @@ def produce(
     if field_schema:
         draft.produce(fields)
     skipped = draft.skipped if skip_cleared else None
-    return Written(partition_id, draft.commit(), draft.indexes, draft.created, skipped)
+    written = Written(partition_id, draft.commit(), draft.indexes, draft.created, skipped)
+    if put is not None and draft.is_all_new:
+        runs.begin(engine, put.row.form, draft.events)
+    return written
+
+
+def _put(partition_id: str, write: RowWrite, schemas: Mapping[str, SchemaIn] | OneRow) -> Put | None:
+    """The write as one that can be of a run; None where it cannot."""
+    if not isinstance(schemas, OneRow) or write.keys is None or write.indexes is not None or write.ttl_s is not None:
+        return None
+    return Put(partition_id, write.keys, schemas, write.group_ids, write.custom_meta)
 
 
 def _target(engine: Engine, partition_id: str, create: bool) -> Partition | None:

@@ -150,6 +150,7 @@ class EngineThread:
         with contextlib.suppress(queue.Empty):
             for _ in range(MAX_DRAIN):
                 self._hold(self.inbox.get_nowait())
+        self._hold(self._engine.settle)
         self._hold(self._end_what_is_due)
         if self._slices:
             self._hold(self._take_a_step)

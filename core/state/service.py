@@ -6,6 +6,8 @@ in `core.snapshot.image`.
 
 from collections.abc import Callable
 
+from core.events import Change
+
 from .cells.readiness import NewWords
 from .clears import Clears
 from .deadlines import Deadlines
@@ -20,7 +22,8 @@ class ServiceState:
     def __init__(self, clock: Callable[[], float], words: NewWords, replies: KeptReplies) -> None:
         self.clock = clock  # monotonic seconds, for deadlines
         self.words = words  # makes the bit words of readiness
-        self.partitions: dict[str, Partition] = {}  # by id, in the order they were made
+        self.pending: list[Change] = []  # changes that are made and not applied yet
+        self._partitions: dict[str, Partition] = {}  # by id, in the order they were made
         self.deleted: dict[str, int] = {}  # by id: the revision of its deletion; the oldest are forgotten
         self.leases = Leases()  # of all partitions, by number
         self.clears = Clears()  # of all partitions, by number
@@ -34,6 +37,21 @@ class ServiceState:
             None  # large ones that are deleted and not freed yet; None: they are freed at once
         )
         self.changed: set[str] = set()  # partitions that changed since the calls that wait were last looked at
+
+    @property
+    def partitions(self) -> dict[str, Partition]:
+        """By id, in the order they were made; whatever was put off is applied first."""
+        if self.pending:
+            self.settle()
+        return self._partitions
+
+    @partitions.setter
+    def partitions(self, partitions: dict[str, Partition]) -> None:
+        self._partitions = partitions
+
+    def settle(self) -> None:
+        """Apply the changes that were put off. Only an engine puts any off."""
+        raise NotImplementedError
 
     def changing(self, partition_id: str) -> Partition:
         """The partition that an event is about to change, its revision now that of the change."""
