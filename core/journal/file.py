@@ -20,6 +20,7 @@ from .errors import EntryUnknown, JournalDamaged, JournalUnavailable
 from .folder import HEAD_NAME, REAL_DISK, Disk, Folder
 from .recovery import Found, fresh, read_head, recover
 from .segment import (
+    ENTRY_HEADER_BYTES,
     SEGMENT_HEADER_BYTES,
     Damage,
     Head,
@@ -30,8 +31,8 @@ from .segment import (
     scan,
 )
 
-LEAST_SEGMENT_BYTES: Final = 4 * 2**20
-SEGMENT_BYTES: Final = 16 * 2**20
+LEAST_SEGMENT_BYTES: Final = 32 * 2**20
+SEGMENT_BYTES: Final = 64 * 2**20
 FLOOR_BYTES: Final = 256 * 1024 * 1024
 
 Log = Callable[[str], None]
@@ -43,8 +44,9 @@ def warn(message: str) -> None:
 
 class FileJournal:
     """A segment ends at `segment_bytes`, unless one entry is longer, and sooner while snapshots are smaller than that:
-    a snapshot is made of each, and a start reads what is written since. The journal has room while its disk has
-    `floor_bytes` free. `log` gets a line when a torn last write is cut.
+    a snapshot is made of each, and a start replays what is written since. These bytes are counted as if nothing were
+    compressed. The journal has room while its disk has `floor_bytes` free. `log` gets a line when a torn last write is
+    cut.
     """
 
     durability: Durability = "wal"
@@ -71,7 +73,7 @@ class FileJournal:
         self._term = self._journal = 0
         self._segments: list[int] = []
         self._last = self._closed = BEFORE_FIRST
-        self._end = 0
+        self._end = self._plain_end = 0  # of the newest segment, and as if nothing were compressed
 
     def open(self) -> int:
         with self._folder.guarded(), ExitStack() as owned:
@@ -86,7 +88,8 @@ class FileJournal:
             self._full = self._segment_length()
             self._owned, self._lock_fd, self._fd = owned.pop_all(), lock_fd, fd
         self._term, self._journal, self._segments = found.term + 1, found.journal, list(found.segments)
-        self._last, self._closed, self._end = found.last, found.closed, found.end
+        self._last, self._closed = found.last, found.closed
+        self._end, self._plain_end = found.end, found.plain_end
         self._trouble = None
         return self._term
 
@@ -142,10 +145,13 @@ class FileJournal:
         # Cleared only after the write: however the write fails, nothing is appended after half a record.
         self._trouble = f"the journal in {self._folder.path} is broken: an append did not end; start again"
         with self._folder.guarded():
+            if self._is_full(len(payload)):
+                self._rotate()
             self._write(record)
         self._trouble = None
         self._last = entry.id
         self._end += len(record)
+        self._plain_end += ENTRY_HEADER_BYTES + len(payload)
         return Appended(Outcome.OK, entry.id)
 
     def trim(self, floor: EntryId) -> None:
@@ -212,9 +218,12 @@ class FileJournal:
         with self._folder.guarded():
             return os.fstat(self._lock_fd).st_nlink == 0
 
+    def _is_full(self, length: int) -> bool:
+        """Whether a payload of this length goes into the next segment."""
+        is_too_much = self._plain_end + ENTRY_HEADER_BYTES + length > self._full
+        return is_too_much and self._end > SEGMENT_HEADER_BYTES
+
     def _write(self, record: bytes) -> None:
-        if self._end + len(record) > self._full and self._end > SEGMENT_HEADER_BYTES:
-            self._rotate()
         self._disk.write_all(self._fd, record, self._end)
         self._disk.fdatasync(self._fd)
 
@@ -233,7 +242,7 @@ class FileJournal:
         os.close(fd)
         self._segments.append(first)
         self._closed = self._last
-        self._end = SEGMENT_HEADER_BYTES
+        self._end = self._plain_end = SEGMENT_HEADER_BYTES
 
     def _begin(self) -> Found:
         """Create a journal: its first segment. `_settle` writes the head afterwards."""

@@ -5,6 +5,8 @@ Changes nothing; file.py acts on the result. Damage is refused with file, offset
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.compression import HEAD_BYTES, unpacked_length
+
 from .contract import BEFORE_FIRST, EntryId
 from .errors import JournalDamaged
 from .folder import HEAD_NAME, Folder
@@ -24,7 +26,7 @@ from .segment import (
 class Found:
     """A sound history: its segments by first seq, its last entry, and where in the newest segment that one lies.
 
-    `closed`: the last entry before the newest segment.
+    `closed`: the last entry before the newest segment; `plain_end`: where that would end if nothing were compressed.
     """
 
     journal: int
@@ -35,11 +37,13 @@ class Found:
     end: int
     torn: str | None
     closed: EntryId
+    plain_end: int
 
 
 def fresh(journal: int) -> Found:
     """The result for a journal that was just created."""
-    return Found(journal, 0, (1,), BEFORE_FIRST, SEGMENT_HEADER_BYTES, SEGMENT_HEADER_BYTES, None, BEFORE_FIRST)
+    start = SEGMENT_HEADER_BYTES
+    return Found(journal, 0, (1,), BEFORE_FIRST, start, start, None, BEFORE_FIRST, start)
 
 
 def recover(folder: Folder) -> Found | None:
@@ -108,8 +112,9 @@ def _follow(folder: Folder, head: Head, segments: list[int]) -> Found:
     torn = f"{path}, byte {tail.damage.offset}: {tail.damage.what}" if tail.damage else None
     term = max(head.term, tail.last.term)
     return Found(
-        head.journal, term, tuple(segments), tail.last, tail.last_start, tail.end, torn, before or BEFORE_FIRST
-    )
+        head.journal, term, tuple(segments), tail.last, tail.last_start, tail.end, torn, before or BEFORE_FIRST,
+        tail.end + tail.saved,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,7 @@ class _Walked:
     last: EntryId
     last_start: int
     end: int
+    saved: int  # bytes, by compression
     damage: Damage | None
 
 
@@ -128,13 +134,14 @@ def _walk(path: Path, journal: int, first: int, before: EntryId | None) -> _Walk
     except Damage as damage:
         raise _refused(path, damage) from None
     term, seq, start, end = last.term, last.seq, SEGMENT_HEADER_BYTES + ENTRY_HEADER_BYTES, SEGMENT_HEADER_BYTES
-    damaged: Damage | None = None
+    saved, damaged = 0, None
     try:
-        for term, seq, start, end, _ in scan(data, last):  # noqa: B007 - the last values are the result
-            pass
+        for term, seq, start, end, is_packed in scan(data, last):  # noqa: B007 - the last values are the result
+            if is_packed:
+                saved += unpacked_length(data[start : start + HEAD_BYTES]) - (end - start)
     except Damage as damage:
         damaged = damage
-    return _Walked(EntryId(term, seq), start - ENTRY_HEADER_BYTES, end, damaged)
+    return _Walked(EntryId(term, seq), start - ENTRY_HEADER_BYTES, end, saved, damaged)
 
 
 def _start(data: bytes, journal: int, first: int, before: EntryId | None) -> EntryId:

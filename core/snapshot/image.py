@@ -22,7 +22,7 @@ from core.state.cells.signatures import Memo
 from core.state.clears import Clear, Clears
 from core.state.deadlines import Deadlines
 from core.state.groups import Groups
-from core.state.kept_replies import Block, KeptReplies
+from core.state.kept_replies import WINDOW, Block, KeptReplies
 from core.state.key_history import KeyHistory, Trail
 from core.state.leases import Lease, Leases
 from core.state.partition import NOWHERE, Partition
@@ -56,7 +56,7 @@ _DERIVED: Final[dict[tuple[type, str], Callable[[], object]]] = {
     (Leases, "over_until"): lambda: float("-inf"),
     (KeyHistory, "memo"): lambda: None,
     (KeptReplies, "_by_key"): dict,
-    (KeptReplies, "_pack"): packer,
+    (KeptReplies, "_pack"): lambda: packer(WINDOW),
     (KeptReplies, "most"): int,
     (KeptReplies, "most_bytes"): int,
 }

@@ -15,8 +15,9 @@ from core.events import Kept
 
 MAX_KEPT: Final = 100_000
 MAX_KEPT_BYTES: Final = 32 * 2**20
-BLOCK_BYTES: Final = 256 * 2**10
-PIECE_BYTES: Final = 2**20  # compressed at once, in 0.6 ms
+BLOCK_BYTES: Final = 2**20
+WINDOW: Final = 21  # so that all of a block is looked at
+PIECE_BYTES: Final = 2**20  # compressed at once, in 0.5 ms
 PIECES: Final = 4  # that one call pays for
 MOST_WAITING: Final = 64 * 2**20
 ENTRY_BYTES: Final = 150  # that Python needs for an entry beside the bytes of its reply: its key, its place in a table
@@ -112,7 +113,7 @@ class KeptReplies:
         self._newest: list[Kept] = []
         self._newest_bytes = 0
         self._waiting: list[int] = []  # numbers of the blocks that are not wholly compressed
-        self._pack = packer()
+        self._pack = packer(WINDOW)
 
     def bounded_as(self, other: "KeptReplies") -> None:
         """After it was made from an image, which holds neither bounds nor what can be derived."""

@@ -125,17 +125,19 @@ def test_what_is_compressed_and_damaged_is_told(tmp_path: Path) -> None:
 
 def test_a_segment_is_no_longer_than_the_newest_snapshot_but_for_the_first(tmp_path: Path) -> None:
     """So that a start has little to replay, and a large state is not written down again for little."""
-    entry = os.urandom(2**20)
-    with closing(FileJournal(tmp_path)) as journal:
+    mib = 2**20
+    with closing(FileJournal(tmp_path, disk=QUICK_DISK)) as journal:
         journal.open()
-        last = fill(journal, [entry] * 4)
-        journal.save(journal.closed(), os.urandom(6 * 2**20))
+        last = fill(journal, [bytes(mib)] * 32)
+        journal.save(journal.closed(), os.urandom(40 * mib))
         journal.tidy()
-        last = fill(journal, [entry] * 5, last)
-        journal.save(journal.closed(), os.urandom(2**28 // 10))
+        last = fill(journal, [bytes(mib)] * 39, last)
+        journal.save(journal.closed(), os.urandom(80 * mib))
         journal.tidy()
-        fill(journal, [entry] * 16, last)
-        assert [int(path.name[:20]) for path in sorted(tmp_path.glob("*.segment"))] == [4, 9, 24]
+    with closing(FileJournal(tmp_path, disk=QUICK_DISK)) as journal:
+        journal.open()
+        fill(journal, [bytes(mib)] * 64, last)
+    assert [int(path.name[:20]) for path in sorted(tmp_path.glob("*.segment"))] == [32, 71, 134]
 
 
 WRITTEN = [b"hi", b"{}", b"0123456789" * 200]
