@@ -122,7 +122,7 @@ class Direct(RequestResponseCycle):
         self.keep_alive = False
         return bug(self._call.request_id)
 
-    def _send(self, status: int, headers: Headers, body: bytes) -> None:
+    def _send(self, status: int, headers: Headers, body: bytes | memoryview) -> None:
         if self.flow.write_paused and not self.disconnected:
             self._task(self._send_later(status, headers, body))
             return
@@ -134,7 +134,7 @@ class Direct(RequestResponseCycle):
             self.transport.write(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))
         self._finish()
 
-    async def _send_later(self, status: int, headers: Headers, body: bytes) -> None:
+    async def _send_later(self, status: int, headers: Headers, body: bytes | memoryview) -> None:
         await self.flow.drain()
         self._send(status, headers, body)
 

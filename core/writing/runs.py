@@ -128,7 +128,7 @@ def begin(engine: Engine, form: Form, events: list[AnyEvent]) -> None:
     produced, rows = events[-1], partition.rows
     if not isinstance(events[0], Inserted) or not isinstance(produced, Produced):
         return
-    if rows.tombstones or rows.clearing_keys:
+    if rows.tombstones or rows.clearing_names:
         return
     placement = partition.grid.placement(produced.signature)
     if placement is None or placement.turning or not placement.settled or placement.consts != produced.backend:
