@@ -114,6 +114,5 @@ def _print(console: Console, title: str, told: dict[str, Any]) -> None:
     for layer, share in told["shares_percent"].items():
         table.add_row(layer, f"{share:.1f} %")
     console.print(table)
-    console.print(
-        f"beside that, of the time of threads that have work: {told['waits_for_interpreter_percent']:.1f} % {LOCKED}"
-    )
+    locked = f"{told['waits_for_interpreter_percent']:.0f} % of the time"
+    console.print(f"{told['samples']:,} samples; a thread that has work {LOCKED} {locked}")
