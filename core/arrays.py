@@ -67,7 +67,10 @@ def unpack(data: bytes) -> Ints:
 def run_of(rows: Ints) -> slice | Ints:
     """Rows as the fastest way to index them: a slice where they follow each other, as in most batches."""
     steps = len(rows) - 1
-    if steps >= 0 and rows[-1] - rows[0] == steps and np.count_nonzero(rows[1:] - rows[:-1] == 1) == steps:
+    if not steps:
+        first = int(rows[0])
+        return slice(first, first + 1)
+    if steps > 0 and rows[-1] - rows[0] == steps and np.count_nonzero(rows[1:] - rows[:-1] == 1) == steps:
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows
 

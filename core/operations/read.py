@@ -95,7 +95,9 @@ def _described(view: View, strict: bool, found: Found) -> Batch | Sliced[Batch]:
 def _on_page(page: Page, strict: bool, batch: Batch) -> Batch:
     if strict and batch.missing_fields:
         raise FieldNotFound(fields=batch.missing_fields)
-    return replace(batch, missing_keys=page.missing_keys, next_cursor=page.next_cursor)
+    if page.missing_keys or page.next_cursor:
+        return replace(batch, missing_keys=page.missing_keys, next_cursor=page.next_cursor)
+    return batch
 
 
 def read_if_changed(

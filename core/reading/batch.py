@@ -70,9 +70,8 @@ class BatchColumns:
         self._at = run_of(rows)
         self._words: Ints = partition.grid.status.gather(self._at)
         self._written = partition.grid.revoked.joined(rows, self._words)
-        common: Ints = np.bitwise_and.reduce(self._written, axis=0)
-        self._has_all = asked.all_in(common)
-        self._everywhere: list[int] = common.tolist()
+        self._everywhere: list[int] = np.bitwise_and.reduce(self._written, axis=0).tolist()
+        self._has_all = asked.all_in(self._everywhere)
 
     def status(self) -> Bits:
         """uint8 [rows]: 1 where every field is ready; all 0 without fields."""

@@ -5,8 +5,6 @@ for the same fields again and again.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from core.arrays import Ints
 
 from . import encode
@@ -54,7 +52,7 @@ class AskedFields:
     `missing`: names that the partition does not know.
     """
 
-    __slots__ = ("_constant", "_schemas", "fields", "mask", "missing", "names")
+    __slots__ = ("_constant", "_masks", "_schemas", "fields", "mask", "missing", "names")
 
     def __init__(self, names: Iterable[str], known: Mapping[str, Field], width: int) -> None:
         asked = dict.fromkeys(names)
@@ -62,12 +60,13 @@ class AskedFields:
         self.names = tuple(field.name for field in self.fields)
         self.missing = tuple(name for name in asked if name not in known)
         self.mask: Ints = mask_of((field.bit for field in self.fields), width)
+        self._masks: list[int] = self.mask.tolist()
         self._schemas: dict[bool, SchemaText] = {}
         self._constant: dict[str, encode.Pieces] | None = None
 
-    def all_in(self, words: Ints) -> bool:
-        """Whether every row has all of the fields, by the words that all rows have in common: int64 [words]."""
-        return bool(np.count_nonzero((words & self.mask) == self.mask) == len(self.mask))
+    def all_in(self, words: list[int]) -> bool:
+        """Whether every row has all of the fields, by the words that all rows have in common, as int64."""
+        return all(word & mask == mask for word, mask in zip(words, self._masks, strict=True))
 
     def schema_text(self, compact: bool) -> SchemaText:
         """Their schemas; `compact`: with lengths for rank 1."""
