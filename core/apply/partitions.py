@@ -52,7 +52,7 @@ def seal(state: ServiceState, event: Sealed) -> None:
 def delete(state: ServiceState, event: PartitionDeleted) -> None:
     """The partition is gone with all it holds: its leases end, its pending clears are committed."""
     partition = state.partitions.pop(event.partition)
-    state.leases.settle(partition.lose_all())
+    state.leases.close(partition.lose_all())
     for number in partition.clears:
         state.clears.close(number, COMMITTED)
     for number in partition.ttls.batches:

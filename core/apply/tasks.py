@@ -4,7 +4,7 @@ import numpy as np
 
 from core.arrays import Ints, unpack
 from core.events import Allotted, Consumed, Extended, Leased, LeasesEnded, Reset, Settled
-from core.state.leases import Lease
+from core.state.leases import Lease, lose
 from core.state.partition import Partition
 from core.state.service import ServiceState
 from core.state.tasks import Task
@@ -84,7 +84,7 @@ def end_leases(state: ServiceState, event: LeasesEnded) -> None:
     rows = _settle_rows(partition, task, event.released, FREE)
     partition.supplies.gave(event.task, task.give_back(rows, partition.rows.is_live(rows)))
     leases = [partition.leases.pop(number) for number in unpack(event.numbers).tolist()]
-    state.leases.lose(leases)
+    state.leases.close(lose(leases))
 
 
 def _settle_rows(partition: Partition, task: Task, indexes: bytes, state: int) -> Ints:
@@ -100,4 +100,4 @@ def reset(state: ServiceState, event: Reset) -> None:
     partition.tasks[event.task].reset()
     partition.supplies.gave(event.task, np.arange(partition.rows.n))
     of_task = [lease for lease in partition.leases.values() if lease.task == event.task]
-    state.leases.settle(partition.lose(of_task, None))
+    state.leases.close(partition.lose(of_task, None))

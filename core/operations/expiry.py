@@ -9,6 +9,8 @@ from core.state.partition import Partition
 
 from . import leases
 
+ROWS = 32_768  # with a time limit that is up, and the rest of the rows of their insert: they end at once
+
 
 def next_due(engine: Engine) -> float | None:
     """The nearest deadline, in the engine clock's seconds; None without one."""
@@ -17,14 +19,16 @@ def next_due(engine: Engine) -> float | None:
 
 
 def expire(engine: Engine, now: float) -> None:
-    """End what is due: one change for the leases, and one for all rows of a partition.
+    """End what is due: one change for the leases, and one for the rows of each partition.
 
-    More leases than leases.AT_ONCE end when this is called again, and are due until then.
+    What is more than leases.AT_ONCE or ROWS ends when this is called again, and is due until then.
     """
     leases.expire(engine, now)
     due: dict[str, list[int]] = {}
-    while (batch := engine.ttl_deadlines.take(now)) is not None:
+    rows = 0
+    while rows < ROWS and (batch := engine.ttl_deadlines.take(now)) is not None:
         due.setdefault(batch[0], []).append(batch[1])
+        rows += engine.partitions[batch[0]].ttls.batches[batch[1]].left
     for name, numbers in due.items():
         _expire_rows(engine, engine.partitions[name], numbers, now)
 

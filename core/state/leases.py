@@ -93,18 +93,11 @@ class Leases:
 
     def settle(self, touched: Iterable[Lease]) -> None:
         """Of these leases rows have been settled: those without an open row are closed."""
-        for lease in touched:
-            if not lease.is_closed and not np.count_nonzero(lease.fate == OPEN):
-                self._close(lease)
-        self._forget_oldest()
+        self.close(lease for lease in touched if not lease.is_closed and not np.count_nonzero(lease.fate == OPEN))
 
-    def lose(self, leases: Sequence[Lease]) -> None:
-        """These open leases are over; what is open of them is lost."""
-        fates = fates_of(leases)
-        fates[fates == OPEN] = LOST
-        ends = np.cumsum([len(lease.fate) for lease in leases]).tolist()
-        for lease, end in zip(leases, ends, strict=True):
-            lease.fate = fates[end - len(lease.fate) : end]
+    def close(self, leases: Iterable[Lease]) -> None:
+        """These open leases have no open row left."""
+        for lease in leases:
             self._close(lease)
         self._forget_oldest()
 
@@ -136,6 +129,26 @@ class Leases:
 def fates_of(leases: Sequence[Lease]) -> Bits:
     """The fates of all rows of these leases, one lease after the other; a copy."""
     return np.concatenate([lease.fate for lease in leases])
+
+
+def lose(leases: Sequence[Lease], indexes: Ints | None = None) -> list[Lease]:
+    """The open rows of these leases are lost, or only those of `indexes`. Returns the leases without an open row left.
+
+    All of them at once: each has a row at least, and gets its part of one array.
+    """
+    if not leases:
+        return []
+    fates = fates_of(leases)
+    is_lost = fates == OPEN
+    if indexes is not None:
+        is_lost &= np.isin(np.concatenate([lease.indexes for lease in leases]), indexes)
+    fates[is_lost] = LOST
+    starts = np.concatenate([[0], np.cumsum([len(lease.fate) for lease in leases])])
+    left = np.add.reduceat(fates == OPEN, starts[:-1], dtype=np.int64).tolist()
+    places = starts.tolist()
+    for lease, first, end in zip(leases, places, places[1:], strict=False):
+        lease.fate = fates[first:end]
+    return [lease for lease, count in zip(leases, left, strict=True) if not count]
 
 
 def claim_id(number: int) -> str:

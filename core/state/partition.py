@@ -23,10 +23,10 @@ from core.state.supply.supply import Supply
 from .clears import Clear
 from .groups import Groups
 from .key_history import KeyHistory
-from .leases import Lease
+from .leases import Lease, lose
 from .rows import NULL, Rows
 from .tasks import Task
-from .transitions import FREE, LOST, OPEN
+from .transitions import FREE, OPEN
 from .ttl import Ttls
 from .where import Where
 
@@ -132,11 +132,11 @@ class Partition:
                 self.leases.pop(lease.number, None)
 
     def lose(self, leases: list[Lease], indexes: Ints | None) -> list[Lease]:
-        """Rows of these leases are taken from their holders; None: all."""
-        for lease in leases:
-            lease.settle(lease.indexes if indexes is None else indexes, LOST)
-        self.drop_closed(leases)
-        return leases
+        """Rows of these leases are taken from their holders; None: all. Returns the leases that hold none any more."""
+        over = lose(leases, indexes)
+        for lease in over:
+            self.leases.pop(lease.number, None)
+        return over
 
     def lose_all(self) -> list[Lease]:
         """Every lease ends."""

@@ -41,6 +41,19 @@ def take(engine: Engine, size: int, **how: object) -> list[int]:
     return claimed.batch.global_indexes.tolist() if isinstance(claimed, Claimed) else []
 
 
+def test_many_rows_whose_time_is_up_at_one_moment_end_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.operations.expiry.ROWS", 3)
+    engine = new_engine()
+    for _ in range(3):
+        add(engine, P, 2, ttl_s=10.0)
+    at(engine, 10.0)
+    assert live(engine) == [4, 5]
+    assert next_due(engine) == 10.0
+    at(engine, 10.0)
+    assert live(engine) == []
+    assert next_due(engine) is None
+
+
 def test_at_its_deadline_an_inserted_row_is_gone_and_its_key_free_again() -> None:
     engine = new_engine()
     add_keys(engine, P, ["a", "b"], ttl_s=10.0)
