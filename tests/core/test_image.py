@@ -28,6 +28,7 @@ from tests.core.test_where import parsed
 from tests.core.world import Book, Clock, Schema, add, add_keys, new_engine, write
 
 NOT_STATE = {
+    "gone",
     "clock",
     "wall",
     "token",
