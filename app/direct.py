@@ -28,6 +28,7 @@ from .table import Found
 _log = logging.getLogger("uvicorn.error")
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _CLOSE = (b"connection", b"close")
+LARGE = 2**20  # bytes of a body from which on it is written on its own: to copy it would hold the interpreter
 Tasks = set["asyncio.Task[Any]"]
 
 
@@ -131,7 +132,11 @@ class Direct(RequestResponseCycle):
                 headers.append(_CLOSE)
             body = b"" if self._call.method == "HEAD" else body
             lines = [b"%s: %s\r\n" % line for line in headers]
-            self.transport.write(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))
+            if len(body) < LARGE:
+                self.transport.write(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))
+            else:
+                self.transport.write(b"".join((STATUS_LINE[status], *lines, b"\r\n")))
+                self.transport.write(body)
         self._finish()
 
     async def _send_later(self, status: int, headers: Headers, body: bytes | memoryview) -> None:
