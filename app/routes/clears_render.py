@@ -1,15 +1,19 @@
 """Renders replies about clears: plans, commits, aborts, and lists of clears."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from msgspec import UNSET, Raw
 
 from batchmeta.wire import replies
 from core.operations.clears import ClearPlan, SeenClear
+from core.reading.sliced_batch import AT_ONCE
+from core.slices import Sliced
 from core.state.cells import encode
 from core.state.clears import Clear
 
-from ..reply import Reply, by_field, reply
+from ..reply import APART, Reply, large_reply, reply
 
 
 def _head(found: SeenClear) -> dict[str, Any]:
@@ -23,15 +27,19 @@ def _head(found: SeenClear) -> dict[str, Any]:
 
 
 def _plan(plan: ClearPlan) -> replies.ClearPlan:
-    indexes = Raw(encode.array(plan.global_indexes))
-    return replies.ClearPlan(global_indexes=indexes, keys=Raw(plan.keys), fields=by_field(plan.fields))
+    """Its fields stand apart."""
+    return replies.ClearPlan(global_indexes=Raw(encode.array(plan.global_indexes)), keys=Raw(plan.keys), fields=APART)
 
 
-def planned_clear(found: SeenClear) -> Reply:
+def _made(plan: ClearPlan) -> Callable[..., Reply | Sliced[Reply]]:
+    return partial(large_reply if len(plan.global_indexes) > AT_ONCE else reply, apart=plan.fields)
+
+
+def planned_clear(found: SeenClear) -> Reply | Sliced[Reply]:
     """The clear and its plan, 201."""
     assert found.plan is not None  # noqa: S101  (it is pending: this call planned it)
     body = replies.PlannedClear(**_head(found), plan=_plan(found.plan), skipped_clearing=list(found.skipped))
-    return reply(body, 201)
+    return _made(found.plan)(body, 201)
 
 
 def committed_clear(found: SeenClear) -> Reply:
@@ -44,10 +52,12 @@ def aborted_clear(found: SeenClear) -> Reply:
     return reply(replies.AbortedClear(**_head(found)))
 
 
-def clear(found: SeenClear) -> Reply:
+def clear(found: SeenClear) -> Reply | Sliced[Reply]:
     """One clear, with its plan while it is pending."""
-    plan = UNSET if found.plan is None else _plan(found.plan)
-    return reply(replies.ClearSeen(**_head(found), count=found.clear.count, age_s=found.age_s, plan=plan))
+    count, age_s = found.clear.count, found.age_s
+    if found.plan is None:
+        return reply(replies.ClearSeen(**_head(found), count=count, age_s=age_s, plan=UNSET))
+    return _made(found.plan)(replies.ClearSeen(**_head(found), count=count, age_s=age_s, plan=_plan(found.plan)))
 
 
 def clears(found: tuple[list[tuple[Clear, float]], str | None]) -> Reply:

@@ -10,7 +10,8 @@ from core.events import ClearAborted, ClearCommitted, ClearPlanned
 from core.limits import MAX_ROWS
 from core.reading.cursors import cursor_for, start_of
 from core.reading.selectors import SELECTORS, Selector, to_remove
-from core.slices import Sliced, after
+from core.reading.sliced_batch import AT_ONCE
+from core.slices import Sliced, after, at_once
 from core.state.cells import encode
 from core.state.cells.fields import Field
 from core.state.cells.readiness import bit_column, is_set, reduced
@@ -22,11 +23,11 @@ from core.state.where import Where
 
 @dataclass(frozen=True, slots=True)
 class ClearPlan:
-    """The rows of a clear in index order. JSON: a column of keys; per field what was written and where it lies."""
+    """The rows of a clear in index order. JSON: a column of keys; per field what was written, and where it lies."""
 
     global_indexes: Ints
     keys: bytes
-    fields: bytes
+    fields: encode.Pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def plan_clear(
 
 def _plan_clear(
     engine: Engine, partition_id: str, request: ClearRequest, expand: bool, rows: Ints, clearing: Ints
-) -> SeenClear:
+) -> SeenClear | Sliced[SeenClear]:
     partition = engine.partitions[partition_id]
     if len(rows) > MAX_ROWS:
         raise Invalid.at("body", f"means {len(rows)} samples: a clear has at most {MAX_ROWS}, name fewer")
@@ -74,27 +75,41 @@ def _plan_clear(
     return _seen(engine, engine.clears.pending[number], expand, tuple(clearing.tolist()))
 
 
-def _seen(engine: Engine, clear: Clear, expand: bool, skipped: tuple[int, ...] = ()) -> SeenClear:
-    plan = _plan(engine.partitions[clear.partition_id], clear, expand) if clear.state == PENDING else None
-    return SeenClear(clear, engine.revision_of(clear.partition_id), _age(engine, clear), plan, skipped)
+def _seen(engine: Engine, clear: Clear, expand: bool, skipped: tuple[int, ...] = ()) -> SeenClear | Sliced[SeenClear]:
+    revision, age_s = engine.revision_of(clear.partition_id), _age(engine, clear)
+    if clear.state != PENDING:
+        return SeenClear(clear, revision, age_s, None, skipped)
+    plan = _plan(engine.partitions[clear.partition_id], clear, expand)
+    return after(plan, lambda plan: SeenClear(clear, revision, age_s, plan, skipped))
 
 
 def _age(engine: Engine, clear: Clear) -> float:
     return max(0.0, engine.wall() - clear.planned_at)
 
 
-def _plan(partition: Partition, clear: Clear, expand: bool) -> ClearPlan:
+def _plan(partition: Partition, clear: Clear, expand: bool) -> ClearPlan | Sliced[ClearPlan]:
+    """In slices where there are many rows: what is told is copied at once."""
     rows = partition.rows.locate_held(clear.indexes)
-    at = run_of(rows)
-    keys = encode.column(partition.keys_of(at), expand)
-    words = partition.grid.written(rows)
-    all_have, some_have = (words_of.tolist() for words_of in reduced(words))
-    listed = [
-        (f.quoted, _field(f, at, len(rows), None if is_set(all_have, f.bit) else bit_column(words, f.bit), expand))
-        for f in partition.fields.values()
-        if is_set(some_have, f.bit) or f.backend.is_recorded(at)
-    ]
-    return ClearPlan(clear.indexes, keys, encode.members(listed))
+    at, fields, is_large = run_of(rows), list(partition.fields.values()), len(rows) > AT_ONCE
+    keys, words = partition.keys_of(at), partition.grid.written(rows)
+    if is_large:
+        at, fields = slice(0, len(rows)), [field.picked(rows) for field in fields]
+    steps = _told(clear.indexes, keys, words, fields, at, expand)
+    return steps if is_large else at_once(steps)
+
+
+def _told(
+    indexes: Ints, keys: list[bytes], words: Ints, fields: list[Field], at: slice | Ints, expand: bool
+) -> Sliced[ClearPlan]:
+    all_have, some_have = (reduced_words.tolist() for reduced_words in reduced(words))
+    told: list[tuple[bytes, encode.Pieces]] = []
+    for field in fields:
+        if is_set(some_have, field.bit) or field.backend.is_recorded(at):
+            yield
+            has = None if is_set(all_have, field.bit) else bit_column(words, field.bit)
+            told.append((field.quoted, [_field(field, at, len(keys), has, expand)]))
+    yield
+    return ClearPlan(indexes, encode.column(keys, expand), encode.pieces(told))
 
 
 def _field(field: Field, at: slice | Ints, rows: int, has: Bits | None, expand: bool) -> bytes:
@@ -128,10 +143,10 @@ def _close(engine: Engine, clear: Clear, state: ClearState) -> SeenClear:
         engine.commit(event(clear.partition_id, clear.number))
     elif clear.state != state:
         raise ClearClosed(f"clear {clear.clear_id!r} is {clear.state}: nothing was changed")
-    return _seen(engine, clear, False)
+    return SeenClear(clear, engine.revision_of(clear.partition_id), _age(engine, clear))
 
 
-def get_clear(engine: Engine, name: str, expand: bool) -> SeenClear:
+def get_clear(engine: Engine, name: str, expand: bool) -> SeenClear | Sliced[SeenClear]:
     """A clear, with its plan while it is pending. Raises ClearNotFound."""
     return _seen(engine, find(engine, name), expand)
 

@@ -12,7 +12,7 @@ from core.slices import Sliced
 from core.state.cells.json_cells import json_values
 from core.state.partition import Partition
 
-ROWS = 65_536  # that are looked at in one step
+ROWS = 32_768  # that are looked at in one step
 NONE: Ints = np.empty(0, np.int64)
 
 

@@ -46,7 +46,7 @@ def plan(engine: Engine, *indexes: int, **more: Any) -> SeenClear:
 def planned(seen: SeenClear) -> dict[str, Any]:
     """The plan as plain values."""
     assert seen.plan is not None
-    keys, fields = json.loads(seen.plan.keys), json.loads(seen.plan.fields)
+    keys, fields = json.loads(seen.plan.keys), json.loads(b"".join(seen.plan.fields))
     return {"rows": seen.plan.global_indexes.tolist(), "keys": keys, "fields": fields}
 
 

@@ -1,18 +1,21 @@
 """Many rows told in slices: what `describe` told of them when they were asked for, whatever changes meanwhile."""
 
+from dataclasses import replace
 from functools import partial
 from types import GeneratorType
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 
-from app.reply import large_reply, reply
+from app.reply import Reply, large_reply, reply
 from app.routes.batch_meta_render import batch_meta
+from app.routes.clears_render import planned_clear
 from core.arrays import Ints
 from core.engine import Engine
 from core.operations.claim import Claimed, ClaimRequest, claim_now
-from core.operations.clears import ClearRequest, plan_clear
+from core.operations.clears import ClearRequest, SeenClear, get_clear, plan_clear
 from core.operations.delete import delete
 from core.operations.partitions import delete_partition
 from core.operations.produce import RowWrite, patch_backend_meta, patch_custom_meta
@@ -146,15 +149,14 @@ def test_it_tells_what_was_there_when_it_was_asked_for(seed: int, *, keyed: bool
         assert told(_changing(engine, chance, steps), is_large=True) == expected
 
 
-def _changing(engine: Engine, chance: np.random.Generator, steps: Sliced[Batch]) -> Batch:
+def _changing(engine: Engine, chance: np.random.Generator, steps: Sliced[Any]) -> Any:
     """The result; before each step but the first something changes, in the end the partition is deleted."""
     at = 0
     while True:
         try:
             next(steps)
         except StopIteration as end:
-            found: Batch = end.value
-            return found
+            return end.value
         at += 1
         if P in engine.partitions and at < 6:
             change(engine, chance)
@@ -164,6 +166,31 @@ def _changing(engine: Engine, chance: np.random.Generator, steps: Sliced[Batch])
             burial = bury_all(engine)
             while engine.gone:
                 next(burial)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_plan_of_a_large_clear_is_told_as_it_was_planned(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = np.random.default_rng(seed)
+    engine = filled(chance, keyed=bool(seed % 2))
+    some = np.sort(chance.choice(ROWS, 20, replace=False)).tolist()
+    monkeypatch.setattr("core.operations.clears.AT_ONCE", 4)
+    monkeypatch.setattr("app.routes.clears_render.AT_ONCE", 4)
+    steps = plan_clear(engine, P, ClearRequest(Selector(indexes=some)), bool(seed % 3))
+    (clear,) = [clear for clear in engine.clears.pending.values() if clear.count > 3]
+    monkeypatch.setattr("core.operations.clears.AT_ONCE", 1000)
+    few = get_clear(engine, clear.clear_id, bool(seed % 3))
+    many = _changing(engine, chance, steps)
+    assert isinstance(few, SeenClear)
+    assert few.plan is not None
+    assert many.plan is not None
+    assert bytes(at_once(planned_clear(replace(many, skipped=()))).body) == bytes(at_once(planned_clear(few)).body)
+    monkeypatch.setattr("app.routes.clears_render.AT_ONCE", 1000)
+    assert planned_clear(few).body == bytes(_large(monkeypatch, few).body)
+
+
+def _large(monkeypatch: pytest.MonkeyPatch, seen: SeenClear) -> Reply:
+    monkeypatch.setattr("app.routes.clears_render.AT_ONCE", 4)
+    return at_once(planned_clear(seen))
 
 
 def test_few_rows_are_told_at_once() -> None:
