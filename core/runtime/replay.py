@@ -1,6 +1,10 @@
 """Rebuilds the state from a journal: for a start, for a check of a data folder and for the maker of snapshots."""
 
+import gc
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
 
 import msgspec
 
@@ -14,6 +18,7 @@ from core.operations.checkpoints import restore as restore_checkpoint
 from core.snapshot.checkpoint_file import Saved
 from core.snapshot.image import restore
 
+MANY: Final = 100_000  # objects
 _STRANGE = (ValueError, TypeError, LookupError, AttributeError, msgspec.DecodeError)
 _decoder = msgspec.msgpack.Decoder(list[Change])
 
@@ -34,17 +39,30 @@ def replay(engine: Engine, journal: Journal) -> tuple[EntryId, EntryId]:
 
     Returns the last entry that the snapshot includes, and the last one of all. Raises JournalError.
     """
-    saved = journal.snapshot()
-    since = last = BEFORE_FIRST
-    if saved is not None:
-        since = last = saved[0]
-        _restore(engine, *saved)
-    for entry in journal.read(since):
-        for change in _changes(entry):
-            _apply(engine, change, entry.id)
-        last = entry.id
+    with _uncollected():
+        saved = journal.snapshot()
+        since = last = BEFORE_FIRST
+        if saved is not None:
+            since = last = saved[0]
+            _restore(engine, *saved)
+        for entry in journal.read(since):
+            for change in _changes(entry):
+                _apply(engine, change, entry.id)
+            last = entry.id
     engine.changed.clear()
     return since, last
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """The cyclic collector does not look through a state again and again while it is made, and a large one never."""
+    gc.disable()
+    try:
+        yield
+        if gc.get_count()[0] > MANY:
+            gc.freeze()
+    finally:
+        gc.enable()
 
 
 def _restore(engine: Engine, last: EntryId, saved: bytes) -> None:

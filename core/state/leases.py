@@ -7,9 +7,12 @@ length, so a restart gives each live lease its full length again.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, takewhile
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from core.arrays import Bits, Ints
 
@@ -54,6 +57,11 @@ class Lease:
     def left_s(self, now: float) -> float:
         """Seconds until it ends; 0 once it is closed."""
         return 0.0 if self.is_closed else max(0.0, self.deadline - now)
+
+    def close(self) -> None:
+        """No row is held any more. Many such are remembered: what is the same for all rows is one array for them."""
+        self.is_closed = True
+        self.attempts, self.fate = _shared(self.attempts), _shared(self.fate)
 
     def settle(self, indexes: Ints, fate: int) -> None:
         """Rows of these indexes are no longer held."""
@@ -102,7 +110,7 @@ class Leases:
         self._forget_oldest()
 
     def _close(self, lease: Lease) -> None:
-        lease.is_closed = True
+        lease.close()
         self._deadlines.discard(lease.number)
         self.closed[lease.number] = self.open.pop(lease.number)
 
@@ -149,6 +157,20 @@ def lose(leases: Sequence[Lease], indexes: Ints | None = None) -> list[Lease]:
     for lease, first, end in zip(leases, places, places[1:], strict=False):
         lease.fate = fates[first:end]
     return [lease for lease, count in zip(leases, left, strict=True) if not count]
+
+
+def _shared(column: "npt.NDArray[Any]") -> "npt.NDArray[Any]":
+    if not len(column) or column.min() != column.max():
+        return column
+    return _same(column.dtype.str, int(column[0]), len(column))
+
+
+@lru_cache(maxsize=256)
+def _same(dtype: str, value: int, count: int) -> "npt.NDArray[Any]":
+    """Nobody may write to it."""
+    made = np.full(count, value, dtype)
+    made.flags.writeable = False
+    return made
 
 
 def claim_id(number: int) -> str:
