@@ -147,10 +147,11 @@ class Grid:
     def _add(self, name: str, declared: Declared | None) -> Field:
         bit = self._free_bits.pop() if self._free_bits else len(self.fields)
         self.fields[name] = field = Field(name, bit, declared)
-        self.status.reserve(self.capacity, bit + 1)
-        self.revoked.reserve(self.capacity, bit + 1)
-        self.produced = grown(self.produced, self.status.width * WORD, 0)
-        self.hidden = grown(self.hidden, self.status.width * WORD, 0)
+        if bit >= len(self.produced):
+            self.status.reserve(self.capacity, bit + 1)
+            self.revoked.reserve(self.capacity, bit + 1)
+            self.produced = grown(self.produced, self.status.width * WORD, 0)
+            self.hidden = grown(self.hidden, self.status.width * WORD, 0)
         self._forget_worked_out()
         return field
 
@@ -259,8 +260,8 @@ class _Others:
 
     def __call__(self) -> Ints:
         if self._found is None:
-            rewritten = int(bit_column(self._had, self._field.bit).sum())
-            if self._grid.held(self._field) == rewritten:
+            held = self._grid.held(self._field)
+            if not held or held == int(bit_column(self._had, self._field.bit).sum()):
                 self._found = np.empty(0, np.int64)
             else:
                 self._found = np.setdiff1d(self._grid.holders(self._field), self._rows)
