@@ -40,7 +40,7 @@ class Engine(ServiceState):
         self.cells = CellChecker(max_cell_bytes)  # checks cells on their way in
         self.signatures: Memo[SignatureKey, bytes] = Memo()  # of writes, by their keys; a cache
         self.forms: Memo[object, tuple[bytes, list[bytes | list[bytes]]]] = Memo()  # of one-row writes; a cache
-        self.run: object = None  # the puts that may follow each other without being applied (core.writing.runs)
+        self.run: object = None  # the calls that may follow each other and be applied together (core.writing.runs)
         self.log: list[Change] = []  # changes that are not in the journal yet
         self.applying = False  # a change is applied in part
         self.has_room = True  # the journal takes changes; set by the executor
@@ -78,14 +78,14 @@ class Engine(ServiceState):
         self.log.append(change)
         return change.revision
 
-    def put_off(self, events: list[AnyEvent]) -> int:
+    def put_off(self, partition: Partition, events: list[AnyEvent]) -> int:
         """As `commit`; it is applied once the partitions are asked for, with all of its run. Returns its revision."""
         self._require_room()
-        self.revision += 1
+        self.revision = partition.revision = self.revision + 1
         change = Change(self.revision, events)
         self.pending.append(change)
         self.log.append(change)
-        self.changed.add(events[0].partition)
+        self.changed.add(partition.partition_id)
         return change.revision
 
     def settle(self) -> None:

@@ -1,33 +1,41 @@
-"""Applies changes that are alike as one: new rows of one partition, a change each, as those of a single write.
+"""Applies changes that are alike as one: new rows of one partition, a change each, as those of a single write; claims.
 
-Only the rows' revisions and the history of keys tell them from one write, and are set as one after the other would.
+Only the rows' revisions and the history of keys tell writes from one, and are set as one after the other would.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from core.events import AnyEvent, Change, CustomMetaSet, Grouped, Inserted, Produced
+from core.events import AnyEvent, Change, Consumed, CustomMetaSet, Grouped, Inserted, Produced
+from core.state.partition import Partition
 from core.state.service import ServiceState
 
 from .table import apply
 
 
 def apply_alike(state: ServiceState, changes: Sequence[Change]) -> None:
-    """The state after these changes, in their order: each of the same kinds of events, with an `Inserted` of one key.
+    """The state after these changes, in their order: each of the same kinds of events, of one partition.
 
-    They are of one partition, and what they produce has one signature, the cells that all rows have, and leaves all
-    schemas as they are (core.writing.runs).
+    Rows are consumed by one task; or each has an `Inserted` of one key, and what is produced has one signature, the
+    cells that all rows have, and leaves all schemas as they are.
     """
     if len(changes) == 1:
         apply(state, changes[0])
         return
-    last, revisions = changes[-1], [change.revision for change in changes]
-    partition = state.partitions[last.events[0].partition]
-    partition.key_history.touch(revisions[-2])
-    apply(state, Change(last.revision, [_joined(parts) for parts in zip(*(c.events for c in changes), strict=True)]))
+    joined = [_joined(parts) for parts in zip(*(change.events for change in changes), strict=True)]
+    begins_with = changes[-1].events[0]
+    if isinstance(begins_with, Inserted):
+        state.partitions[begins_with.partition].key_history.touch(changes[-2].revision)
+    apply(state, Change(changes[-1].revision, joined))
+    if isinstance(begins_with, Inserted):
+        _tell_apart(state.partitions[begins_with.partition], begins_with.first, [one.revision for one in changes])
+
+
+def _tell_apart(partition: Partition, first: int, revisions: list[int]) -> None:
+    """The newest rows each have a revision of their own; `first` is the index of the last of them."""
     rows = partition.rows
-    rows.revision[rows.n - len(changes) : rows.n] = revisions
-    partition.key_history.begin(last.revision, last.events[0].first)  # type: ignore[union-attr]  # an Inserted
+    rows.revision[rows.n - len(revisions) : rows.n] = revisions
+    partition.key_history.begin(revisions[-1], first)
 
 
 def _joined(parts: Sequence[AnyEvent]) -> AnyEvent:
@@ -56,6 +64,10 @@ def _produced(parts: Sequence[Any]) -> Produced:
     return Produced(first.partition, _indexes(parts), first.signature, sizes, first.backend)
 
 
+def _consumed(parts: Sequence[Any]) -> Consumed:
+    return Consumed(parts[0].partition, parts[0].task, _indexes(parts))
+
+
 _JOINED: Mapping[type, Callable[[Sequence[Any]], AnyEvent]] = {
-    Inserted: _inserted, Grouped: _grouped, CustomMetaSet: _set, Produced: _produced,
+    Inserted: _inserted, Grouped: _grouped, CustomMetaSet: _set, Produced: _produced, Consumed: _consumed,
 }  # fmt: skip

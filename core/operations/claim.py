@@ -13,6 +13,7 @@ Whatever changes rows keeps the supplies up to date, so a claim costs its batch,
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from core.arrays import pack
 from core.engine import Engine
@@ -23,6 +24,7 @@ from core.samplers import Blocking
 from core.slices import Sliced, after
 from core.state.leases import Lease, claim_id
 
+from . import claim_runs
 from .claim_request import ClaimRequest
 from .claim_shares import Chosen
 from .claim_try import ClaimTry
@@ -94,6 +96,9 @@ def claim(engine: Engine, partition_id: str, request: ClaimRequest) -> Outcome[A
 
 def claim_now(engine: Engine, partition_id: str, request: ClaimRequest) -> Answer | Sliced[Answer]:
     """Take what there is, if it is enough. Raises PartitionCleared."""
+    follows = claim_runs.follow(engine, partition_id, request)
+    if follows is not None:
+        return after(described(*follows, request.view), partial(_told, request, engine.revision))
     found = _try(engine, partition_id, request)
     if found is None:
         return NotClaimed(partition_id, 0, None, request.fields, 0, request.wanted, False, [_ABSENT])
@@ -149,9 +154,15 @@ def _hand_out(engine: Engine, found: ClaimTry, chosen: Chosen) -> Answer | Slice
     batch = described(partition, chosen.rows, indexes, request.view)
     lease = chosen.lease or engine.leases.of(number)
     if lease is None:
-        return after(batch, lambda b: Claimed(claim_id(number), request.task, b, request.worker, expand=view.expand))
+        if not chosen.claim:
+            claim_runs.begin(engine, partition, request)
+        return after(batch, partial(_told, request, number))
     left_s = lease.left_s(engine.clock()) if chosen.claim else lease.length_s
     return after(batch, lambda b: Claimed(claim_id(number), request.task, b, lease.worker, lease, view.expand, left_s))
+
+
+def _told(request: ClaimRequest, number: int, batch: Batch) -> Claimed:
+    return Claimed(claim_id(number), request.task, batch, request.worker, expand=request.view.expand)
 
 
 def _event(engine: Engine, found: ClaimTry, chosen: Chosen, number: int, indexes: bytes) -> Consumed | Leased:

@@ -75,18 +75,20 @@ class Run:
         events = self._events(engine, put, name, index)
         if [type(event) for event in events] != self._has:
             return None
-        self._revision = engine.put_off(events)
+        self._revision = engine.put_off(self._partition, events)
         engine.next_index = index + 1
         self._names.add(name)
         return self._revision, index
 
     def _is_current(self, engine: Engine) -> bool:
         """Nothing but this run has changed the partition: whatever does gives it another revision."""
+        partition = self._partition
+        if partition.revision != self._revision:
+            return False
         if engine.pending:
             return True
         self._names.clear()
-        partition = engine.partitions.get(self._partition.partition_id)
-        return partition is self._partition and partition.revision == self._revision
+        return engine.partitions.get(partition.partition_id) is partition
 
     def _fits(self, more: int) -> bool:
         most = self._partition.limits.max_samples

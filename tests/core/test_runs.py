@@ -1,5 +1,5 @@
-"""Puts of one form that follow each other in a drain: journal, replies, refusals and state are byte for byte those of
-the same calls one after the other, whatever comes between them.
+"""Puts of one form, and claims of one kind, that follow each other in a drain: journal, replies, refusals and state are
+byte for byte those of the same calls one after the other, whatever comes between them.
 """
 
 import asyncio
@@ -31,6 +31,7 @@ from core.snapshot.image import image
 from core.state.cells.fields import Field
 from core.state.cells.json_cells import Const
 from core.state.rows import Rows
+from core.state.tasks import Task
 from core.writing.forms import Form, OneRow
 from tests.core.running import WatchedJournal, running
 from tests.core.test_where import parsed
@@ -116,8 +117,14 @@ others: st.SearchStrategy[Step] = st.one_of(
     st.builds(lambda most: (patch_partition, "p", None, most, None), st.integers(1, 6)),
     st.sampled_from([(seal_partition, "p"), (delete_partition, "p", None), (look, "p")]),
 )
+claims = st.builds(
+    lambda size, wait_s, times: [take(size, grouped=False, where=False, wait_s=wait_s)] * times,
+    st.integers(1, 3),
+    st.sampled_from((0.0, 0.0, 30.0)),
+    st.integers(2, 5),
+)
 single = st.one_of(puts, others).map(lambda step: [step])
-steps = st.lists(st.one_of(bursts, single), min_size=3, max_size=12).map(
+steps = st.lists(st.one_of(bursts, claims, single), min_size=3, max_size=12).map(
     lambda parts: [step for part in parts for step in part]
 )
 
@@ -154,12 +161,15 @@ async def live(script: Sequence[Sequence[Step]], one_by_one: bool) -> tuple[list
 
 
 SOME = burst(list("abcd"), 0, 1, 1)
+CLAIM = take(1, grouped=False, where=False, wait_s=0.0)
 LIMIT: Step = (patch_partition, "p", None, 6, None)
 
 
 @settings(max_examples=100, deadline=None)
 @example(script=[[*SOME, put("p", "e", 0, (3, 2)), *burst(list("fgh"), 0, 1, 1)]])
 @example(script=[[SOME[0], LIMIT, *burst(list("bcdefgh"), 0, 1, 1)]])
+@example(script=[[*SOME, *[CLAIM] * 3, SOME[0], put("p", "e", 0, (3, 1))]])
+@example(script=[SOME, [CLAIM] * 2, [(delete, "p", pick("c")), CLAIM, CLAIM]])
 @example(script=[SOME, burst(list("efgh"), 0, 1, 1), [put("p", "x", 0, (3, 1)), (seal_partition, "p"), SOME[0]]])
 @given(script=st.lists(steps, min_size=1, max_size=4))
 def test_a_drain_of_puts_is_as_the_same_calls_one_by_one(script: list[list[Step]]) -> None:
@@ -185,3 +195,24 @@ async def test_a_drain_of_puts_is_applied_as_two_writes(monkeypatch: pytest.Monk
         gate.open()
         assert [(await future).global_indexes.tolist() for future in futures] == [[n + 1] for n in range(64)]
     assert added == [1, 63]
+
+
+@pytest.mark.asyncio
+async def test_a_drain_of_claims_is_applied_as_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one, which begins the run, and all others."""
+    taken: list[int] = []
+    consume = Task.consume
+
+    def count(task: Task, rows: Ints) -> None:
+        taken.append(len(rows))
+        consume(task, rows)
+
+    async with running() as world:
+        for n in range(34):
+            await world.do(produce, *put("p", f"k{n}", 0, (n, 1))[1:])
+        monkeypatch.setattr(Task, "consume", count)
+        gate = await world.hold()
+        futures = [world.put(*take(2, grouped=False, where=False, wait_s=0.0)) for _ in range(16)]
+        gate.open()
+        assert [(await f).batch.global_indexes.tolist() for f in futures] == [[2 * n, 2 * n + 1] for n in range(16)]
+    assert taken == [2, 30]
