@@ -10,11 +10,13 @@ from core.errors import Invalid
 from core.names import check_name
 from core.operations import claim as operations
 from core.operations import consumption, leases
+from core.state.cells.signatures import Memo
 from core.state.where import where
 
 from ..contract import Routes
 from ..convert import view
 from ..incoming import Incoming
+from ..pieces import Repeated
 from ..reply import Reply
 from . import tasks_render as render
 from .batch_meta import EXAMPLE
@@ -64,6 +66,7 @@ _GONE = ("partition-not-found", "partition-cleared")
             "blocking": [{"reason": "not-produced", "count": 1, "global_indexes": [1], "field": "input_ids"}],
         },
     },
+    reader=Repeated,
 )
 def claim(call: Incoming, body: Claim) -> Awaitable[Reply]:
     """Claim a batch: every requested field is produced for every row, and none was consumed by this task.
@@ -120,7 +123,21 @@ def explain(call: Incoming, body: Claim) -> Awaitable[Reply]:
     return call.engine(operations.explain_claim, render.explained, call.partition_id, _wanted(call, body))
 
 
+_asked: Memo[tuple[int, str], tuple[Claim, operations.ClaimRequest]] = Memo()
+
+
 def _wanted(call: Incoming, body: Claim) -> operations.ClaimRequest:
+    """What is asked for; worked out once for a body that is decoded once, which is known by being the same object."""
+    known = _asked.get((id(body), call.task))
+    if known is not None and known[0] is body:
+        return known[1]
+    wanted = _checked(call, body)
+    if body.sampler is None:
+        _asked.put((id(body), call.task), (body, wanted))
+    return wanted
+
+
+def _checked(call: Incoming, body: Claim) -> operations.ClaimRequest:
     if body.worker is not None:
         check_name(body.worker, "body.worker")
     sampler = _sampler(body.sampler, call.edge.samplers)

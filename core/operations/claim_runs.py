@@ -32,7 +32,8 @@ class ClaimRun:
     def take(self, engine: Engine, partition_id: str, request: ClaimRequest) -> tuple[Partition, Ints, Ints] | None:
         """The rows of a full batch and their indexes, their change put off; None: it is for the ordinary claim."""
         partition = self._partition
-        if partition_id != partition.partition_id or request != self._request or not self._is_current(engine):
+        is_same = request is self._request or request == self._request
+        if not is_same or partition_id != partition.partition_id or not self._is_current(engine):
             return None
         rows = self._next(engine, request)
         if len(rows) < request.wanted:

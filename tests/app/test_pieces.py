@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.pieces import Pieces
+from app.pieces import Pieces, Repeated
 from batchmeta.wire import requests
 
 produce = Pieces(requests.Produce)
@@ -120,3 +120,20 @@ def test_a_member_with_a_value_per_field_is_decoded_field_by_field(name: str, mo
     body = {"field_schema": {}} | {name: {f"f{i}": one for i in range(9)}}
     Pieces(requests.Produce).decode(msgspec.json.encode(body))
     assert decoded.count(msgspec.json.encode(one)) == 9
+
+
+def test_a_small_body_that_comes_again_is_decoded_once() -> None:
+    reader = Repeated(requests.Claim)
+    small, other = (b'{"fields":["a"],"batch_size":%d}' % size for size in (1, 2))
+    assert reader.at_once(bytes(bytearray(small))) is reader.at_once(small)
+    assert reader.at_once(other).batch_size == 2
+    large = small[:-1] + b" " * Repeated.MOST + b"}"
+    assert reader.at_once(large) == reader.at_once(small)
+    assert reader.at_once(large) is not reader.at_once(large)
+
+
+def test_a_body_that_was_refused_is_refused_again() -> None:
+    reader = Repeated(requests.Claim)
+    for _ in range(2):
+        with pytest.raises(msgspec.ValidationError, match="batch_size"):
+            reader.at_once(b'{"fields":["a"],"batch_size":"x"}')
