@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from batchmeta import Array, Column, Const
+from batchmeta.calls import cell_columns
 from batchmeta.columns import INTS, KEYS, VALUES, joined
 
 SMALL = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -94,3 +95,25 @@ def test_the_list_given_out_is_the_callers_own() -> None:
     column = Array([1, 2])
     column.to_list().append(3)
     assert column == [1, 2]
+
+
+def test_a_constant_that_cannot_change_is_encoded_once_and_another_each_time() -> None:
+    for value in (1, 1.5, "a", True, None):
+        column = Const(value)
+        assert column.to_raw() is column.to_raw()
+    meta = {"a": 1}
+    changing = Const(meta)
+    assert bytes(changing.to_raw()) == b'{"const":{"a":1}}'
+    meta["a"] = 2
+    assert bytes(changing.to_raw()) == b'{"const":{"a":2}}'
+
+
+@pytest.mark.parametrize("odd", [float("nan"), {1, 2}, "\ud800"])
+def test_of_several_constants_the_one_that_is_no_json_is_named(odd: Any) -> None:
+    assert msgspec.json.encode(cell_columns({"f": Const(1), "g": Const("1")}, "cells")) == (
+        b'{"f":{"const":1},"g":{"const":"1"}}'
+    )
+    with pytest.raises((TypeError, ValueError), match=r"cells\.g"):
+        cell_columns({"f": Const(1), "g": Const(odd)}, "cells")
+    with pytest.raises(ValueError, match="surrogate"):
+        cell_columns({"\ud800": Const(1)}, "cells")

@@ -1,12 +1,13 @@
 """One call as a value, before it is sent: its route, query and body. No I/O, and no knowledge of replies."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
+from secrets import token_hex
 from typing import Any, cast, overload
 from urllib.parse import quote, urlencode
-from uuid import uuid4
 
 import msgspec
 from msgspec import Raw
@@ -66,7 +67,7 @@ def change(
     ValueError for a key that is not 1 to 200 printable ASCII characters.
     """
     if idempotency_key is None:
-        key = uuid4().hex
+        key = token_hex(16)
     else:
         key = header(idempotency_key, "idempotency_key")
         if not (1 <= len(key) <= 200 and key == key.strip()):
@@ -163,12 +164,20 @@ def cell_columns(given: Mapping[str, Sequence[Any]] | None, where: str) -> Any:
         return None
     if not isinstance(given, Mapping):
         refuse("a mapping from field names to columns", given, where)
+    if _are_consts(given):
+        with suppress(TypeError, ValueError):  # said below, with its place
+            return {name: part.to_raw() for name, part in cast("Mapping[str, Const[Any]]", given).items()}
     # Many short columns are checked sooner all together; the place of what is wrong is found one by one.
     plain = {name: {"const": part.value} if type(part) is Const else part for name, part in given.items()}
     body = quick(plain) if set(map(type, plain.values())) <= {list, dict} else None
     if body is not None:
         return Raw(body)
     return {text(name, where): cells(column, f"{where}.{name}") for name, column in given.items()}
+
+
+def _are_consts(given: Mapping[str, Sequence[Any]]) -> bool:
+    """By names that need no further look."""
+    return set(map(type, given.values())) == {Const} and set(map(type, given)) == {str} and "".join(given).isascii()
 
 
 def conditions(given: Iterable[requests.Condition | Mapping[str, Any]] | None) -> list[requests.Condition] | None:

@@ -22,6 +22,7 @@ U = TypeVar("U")
 T_co = TypeVar("T_co", covariant=True)
 Rows = slice | Iterable[int]  # or a mask, one bool per row
 _LONGEST = 2**32
+_UNCHANGING = frozenset({str, int, float, bool, type(None)})
 
 
 class Column(Sequence[T_co], HasJson):
@@ -70,10 +71,11 @@ class Const(Column[T_co]):
     """`size` rows with the same value. In a request the size does not matter: every named row gets the value."""
 
     # No dataclass: msgspec would encode that by its members, and never ask how a column is to be written.
-    __slots__ = ("_size", "_value")
+    __slots__ = ("_raw", "_size", "_value")
 
     def __init__(self, value: T_co, size: int = 0) -> None:
         self._value = value
+        self._raw: Raw | None = None
         self._size = size if type(size) is int and 0 <= size < _LONGEST else whole(size, "size")
 
     @property
@@ -100,7 +102,12 @@ class Const(Column[T_co]):
         return Const(self._value, len(range(self._size)[rows] if isinstance(rows, slice) else rows))
 
     def to_raw(self, where: str = "column") -> Raw:
-        return Raw(b'{"const":' + encoded(self._value, where) + b"}")
+        if self._raw is not None:
+            return self._raw
+        raw = Raw(b'{"const":' + encoded(self._value, where) + b"}")
+        if type(self._value) in _UNCHANGING:
+            self._raw = raw  # a worker writes the same few again and again
+        return raw
 
     def _cell(self, index: int) -> T_co:
         if not -self._size <= index < self._size:

@@ -1,6 +1,6 @@
 """The schema of one field in batch meta (contract#field-schema): what its tensor is, and its shape for each row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from reprlib import repr as short
 from typing import Any, Literal, cast
@@ -111,7 +111,7 @@ def wire_schemas(given: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Field schemas by name as a request holds them: dtypes by torch's name, the rest as it is."""
     if not isinstance(given, Mapping):
         refuse("a mapping from field names to schemas", given, where)
-    taken = given if all(map(_is_usual, given.values())) else {n: _members(part, where, n) for n, part in given.items()}
+    taken = given if _are_usual(given.values()) else {n: _members(part, where, n) for n, part in given.items()}
     return cast("dict[str, Any]", raw(taken, where))
 
 
@@ -127,11 +127,12 @@ def dtype_name(given: object, where: str) -> str:
     return name
 
 
-def _is_usual(part: object) -> bool:
-    if type(part) is not dict:
+def _are_usual(parts: Collection[Any]) -> bool:
+    """Dicts with torch's own names, which go out as they are."""
+    if set(map(type, parts)) != {dict}:
         return False
-    dtype = part.get("dtype")
-    return dtype is None or (type(dtype) is str and dtype in DTYPES)
+    dtypes = [part["dtype"] for part in parts if "dtype" in part]
+    return set(map(type, dtypes)) <= {str} and DTYPES.issuperset(dtypes)
 
 
 def _members(part: Any, where: str, name: str) -> Any:

@@ -67,8 +67,10 @@ def _decoder(kind: type[Any]) -> "msgspec.json.Decoder[Any]":
 
 def decoded_raw(raw: Raw, decoder: "msgspec.json.Decoder[T]") -> T:
     """A part of a body that stayed JSON."""
-    with readable("part of one"):
+    try:  # a contextmanager takes longer than most parts
         return decoder.decode(raw)
+    except msgspec.DecodeError as error:
+        raise unreadable("part of one", error) from error
 
 
 def ints(raw: Raw) -> list[int]:
@@ -78,8 +80,10 @@ def ints(raw: Raw) -> list[int]:
 
 def batch_of(reply: replies.BatchMeta) -> BatchMeta:
     """The batch of a reply body."""
-    with readable("batch meta"):
+    try:
         return BatchMeta.from_wire(reply)
+    except msgspec.DecodeError as error:
+        raise unreadable("batch meta", error) from error
 
 
 async def pages(
