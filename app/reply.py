@@ -3,14 +3,14 @@
 Columns are JSON bytes already and are passed through; only the small parts are encoded here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw
 
 from core.slices import Sliced
 from core.state.cells.encode import Pieces
@@ -53,41 +53,47 @@ class Reply:
 
 
 def reply(
-    body: object, status: int = 200, etag: str | None = None, is_kept: bool = True, apart: Pieces | None = None
+    body: object, status: int = 200, etag: str | None = None, is_kept: bool = True, apart: Sequence[Pieces] = ()
 ) -> Reply:
-    """A body, encoded. `is_kept`: as in Reply. `apart`: what `APART` in it stands for.
+    """A body, encoded. `is_kept`: as in Reply. `apart`: what each `APART` in it stands for, in their order.
 
     The encoder's buffer grows as it goes, which copies what is large several times over; pieces are copied once.
     """
     text = encode_json(body)
-    if apart is not None:
-        before, _, after = text.partition(b"\0")
-        text = b"".join((before, *apart, after))
+    if apart:
+        text = b"".join(_filled(text, apart))
     return Reply(status, text, etag, is_kept)
 
 
 def large_reply(
-    body: msgspec.Struct, status: int = 200, etag: str | None = None, is_kept: bool = True, apart: Pieces | None = None
+    body: msgspec.Struct,
+    status: int = 200,
+    etag: str | None = None,
+    is_kept: bool = True,
+    apart: Sequence[Pieces] = (),
 ) -> Sliced[Reply]:
     """As `reply`, for a body of megabytes: its columns are not encoded with the rest but copied once, in slices."""
-    columns: list[Pieces] = []
-    _set_apart(body, columns, apart or [])
-    between = encode_json(body).split(b"\0")
-    pieces = [piece for text, column in zip(between, [*columns, []], strict=True) for piece in (text, *column)]
-    return _joined(pieces, status, etag, is_kept)
+    columns = list(_set_apart(body, iter(apart)))
+    return _joined(_filled(encode_json(body), columns), status, etag, is_kept)
 
 
-def _set_apart(body: msgspec.Struct, columns: list[Pieces], apart: Pieces) -> None:
-    """Put `APART` in the place of every column, and the columns into a list."""
+def _set_apart(body: msgspec.Struct, apart: Iterator[Pieces]) -> Iterator[Pieces]:
+    """Put `APART` in the place of every column. All columns, in their order."""
     for name in body.__struct_fields__:
         value = getattr(body, name)
         if value is APART:
-            columns.append(apart)
+            yield next(apart)
         elif isinstance(value, Raw):
-            columns.append([memoryview(value)])
+            yield [memoryview(value)]
             setattr(body, name, APART)
         elif isinstance(value, msgspec.Struct):
-            _set_apart(value, columns, apart)
+            yield from _set_apart(value, apart)
+
+
+def _filled(text: bytes, apart: Sequence[Pieces]) -> Pieces:
+    """The pieces of a body, each column in its place."""
+    between = text.split(b"\0")
+    return [piece for before, column in zip(between, [*apart, []], strict=True) for piece in (before, *column)]
 
 
 def _joined(pieces: Pieces, status: int, etag: str | None, is_kept: bool) -> Sliced[Reply]:
@@ -107,11 +113,6 @@ def _joined(pieces: Pieces, status: int, etag: str | None, is_kept: bool) -> Sli
 def rfc3339(seconds: float) -> str:
     """Unix seconds as RFC 3339 in UTC, milliseconds kept."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def maybe(column: bytes | None) -> Raw | UnsetType:
-    """A column, or no member."""
-    return UNSET if column is None else Raw(column)
 
 
 def by_field(columns: bytes | None) -> Any:

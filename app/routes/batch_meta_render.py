@@ -1,6 +1,7 @@
 """Renders batch meta: pages of it, and the body that inserts and claims hold."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from msgspec import UNSET, Raw
@@ -10,12 +11,13 @@ from core.reading.batch import Batch
 from core.reading.sliced_batch import AT_ONCE
 from core.slices import Sliced
 from core.state.cells import encode
+from core.state.cells.encode import Pieces
 
-from ..reply import APART, EtagOf, Reply, by_field, large_reply, maybe, reply
+from ..reply import APART, EtagOf, Reply, by_field, large_reply, reply
 
 
 def batch_meta(batch: Batch) -> replies.BatchMeta:
-    """The body; a column that was not asked for is not there. Backend meta stands apart."""
+    """The body; a column that was not asked for is not there. Most stand apart: see `columns`."""
     return replies.BatchMeta(
         partition_id=batch.partition_id,
         revision=batch.revision,
@@ -25,13 +27,24 @@ def batch_meta(batch: Batch) -> replies.BatchMeta:
         fields=list(batch.fields),
         missing_fields=list(batch.missing_fields),
         production_status=Raw(encode.status(batch.status)),
-        keys=maybe(batch.keys),
-        group_ids=maybe(batch.group_ids),
-        field_schema=by_field(batch.field_schema),
-        custom_meta=maybe(batch.custom_meta),
-        backend_meta=UNSET if batch.backend_meta is None else APART,
+        keys=_apart(batch.keys),
+        group_ids=_apart(batch.group_ids),
+        field_schema=_apart(batch.field_schema),
+        custom_meta=_apart(batch.custom_meta),
+        backend_meta=_apart(batch.backend_meta),
         field_status=by_field(batch.field_status),
     )
+
+
+def _apart(column: object) -> Any:
+    return UNSET if column is None else APART
+
+
+def columns(batch: Batch) -> list[Pieces]:
+    """What stands apart, in the order of the members."""
+    whole = (batch.keys, batch.group_ids, batch.field_schema, batch.custom_meta)
+    parts: list[Pieces] = [[part] for part in whole if part is not None]
+    return parts if batch.backend_meta is None else [*parts, batch.backend_meta]
 
 
 def page(etag: str | None = None) -> Callable[[Batch], Reply | Sliced[Reply]]:
@@ -42,7 +55,7 @@ def page(etag: str | None = None) -> Callable[[Batch], Reply | Sliced[Reply]]:
         body.missing_keys = list(batch.missing_keys)
         body.next_cursor = batch.next_cursor
         make = large_reply if body.size > AT_ONCE else reply
-        return make(body, etag=etag, apart=batch.backend_meta)
+        return make(body, etag=etag, apart=columns(batch))
 
     return render
 

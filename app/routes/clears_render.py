@@ -32,7 +32,7 @@ def _plan(plan: ClearPlan) -> replies.ClearPlan:
 
 
 def _made(plan: ClearPlan) -> Callable[..., Reply | Sliced[Reply]]:
-    return partial(large_reply if len(plan.global_indexes) > AT_ONCE else reply, apart=plan.fields)
+    return partial(large_reply if len(plan.global_indexes) > AT_ONCE else reply, apart=[plan.fields])
 
 
 def planned_clear(found: SeenClear) -> Reply | Sliced[Reply]:

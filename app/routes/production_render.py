@@ -27,7 +27,7 @@ def backend_meta(found: BackendMeta) -> Reply | Sliced[Reply]:
             missing_fields=list(found.missing_fields),
             next_cursor=found.next_cursor,
         ),
-        apart=found.columns,
+        apart=[found.columns],
     )
 
 

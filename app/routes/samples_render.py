@@ -16,14 +16,14 @@ from core.state.cells.encode import Pieces
 from core.state.partition import Partition
 
 from ..reply import APART, Reply, encode_json, large_reply, reply
-from .batch_meta_render import batch_meta
+from .batch_meta_render import batch_meta, columns
 
 
 def inserted(result: tuple[Batch, int]) -> Reply:
     """Batch meta of the rows, and how many are new, 201."""
     body = batch_meta(result[0])
     body.created = result[1]
-    return reply(body, 201, apart=result[0].backend_meta)
+    return reply(body, 201, apart=columns(result[0]))
 
 
 def patched_custom_meta(result: Written) -> Reply:
@@ -58,7 +58,7 @@ def _many_keys(body: replies.KeyList, lines: list[KeyLine]) -> Sliced[Reply]:
         column += [encode_json(list(map(_key_line, lines[first : first + KEY_CHUNK])))[1:-1], b","]
         yield
     body.keys = APART
-    return (yield from large_reply(body, apart=[*column[:-1], b"]"]))
+    return (yield from large_reply(body, apart=[[*column[:-1], b"]"]]))
 
 
 def key_changes(found: Changes) -> Reply:

@@ -16,7 +16,7 @@ from core.state.cells import encode
 from core.state.partition import Partition
 
 from ..reply import Reply, large_reply, reply
-from .batch_meta_render import batch_meta
+from .batch_meta_render import batch_meta, columns
 
 
 def _blocking(blocking: Blocking) -> replies.Blocking:
@@ -55,7 +55,7 @@ def claim(result: Answer) -> Reply | Sliced[Reply]:
         return make(
             replies.Claimed(partition_id=batch.partition_id, revision=batch.revision, claim=info, batch=batch),
             201,
-            apart=result.batch.backend_meta,
+            apart=columns(result.batch),
         )
     assert isinstance(result, NotClaimed)  # noqa: S101  (there is no third)
     empty = replies.BatchMeta(
@@ -81,7 +81,7 @@ def claim(result: Answer) -> Reply | Sliced[Reply]:
             stranded=result.stranded or UNSET,
         ),
         is_kept=False,
-        apart=None if result.batch is None else result.batch.backend_meta,
+        apart=() if result.batch is None else columns(result.batch),
     )
 
 
