@@ -2,7 +2,8 @@
 
 import json
 import time
-from typing import Any
+from collections.abc import Generator
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -12,9 +13,11 @@ from batchmeta.wire.requests import Produce
 from core.device import CPU, Device
 from core.engine import Engine
 from core.operations.produce import RowWrite, insert, produce
+from core.slices import Sliced, at_once
 
 from .profile import Profile
 
+T = TypeVar("T")
 CHUNK = 8192
 MOST = 65_536
 _decoder = msgspec.json.Decoder(Produce)
@@ -40,6 +43,11 @@ def write(engine: Engine, partition: str, body: Any) -> None:
     create, schema = bool(request.create), request.field_schema
     produce(engine, partition, row_write(request), create, schema, columns(request.backend_meta))
     settle(engine)
+
+
+def whole(made: T | Sliced[T]) -> T:
+    """What an operation or a renderer made, all its slices at once."""
+    return at_once(made) if isinstance(made, Generator) else made
 
 
 def settle(engine: Engine) -> None:

@@ -9,7 +9,7 @@ from core.limits import MAX_ROWS
 from core.operations.read import read, read_backend_meta
 from core.reading.batch import Batch
 
-from .engines import load, new_engine
+from .engines import load, new_engine, whole
 from .profile import FIELDS, PARTS, Backend, make
 from .turns import timed
 
@@ -29,25 +29,26 @@ class Inside:
 
     def request_to_bytes(self, calls: int) -> list[float]:
         """Decoded request to reply bytes, all parts."""
-        return self._timed(lambda: self.render(self._read()), calls)
+        return self._timed(lambda: whole(self.render(self._read())), calls)
 
     def backend_meta(self, calls: int) -> list[float]:
         """The lookup of backend meta alone."""
         chosen, wanted = selector(self.request), view(self.request, self.request.fields)
-        return self._timed(lambda: read_backend_meta(self.engine, "p", chosen, wanted, MAX_ROWS, None), calls)
+        return self._timed(lambda: whole(read_backend_meta(self.engine, "p", chosen, wanted, MAX_ROWS, None)), calls)
 
     def encode(self, calls: int) -> list[float]:
         """From what the operation gives to bytes."""
         batch = self._read()
-        return self._timed(lambda: self.render(batch), calls)
+        return self._timed(lambda: whole(self.render(batch)), calls)
 
     def reply_bytes(self) -> int:
         """The size of the whole reply."""
-        return len(self.render(self._read()).body)
+        return len(whole(self.render(self._read())).body)
 
     def _read(self) -> Batch:
         request = self.request
-        return read(self.engine, "p", selector(request), view(request, request.fields), False, MAX_ROWS, None)
+        wanted = view(request, request.fields)
+        return whole(read(self.engine, "p", selector(request), wanted, False, MAX_ROWS, None))
 
     def _timed(self, call: Callable[[], object], calls: int) -> list[float]:
         call()

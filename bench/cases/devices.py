@@ -11,7 +11,7 @@ from core.operations.consumption import reset_consumption
 from core.samplers import sampler
 
 from ..child import Child
-from ..engines import grow, new_engine, settle
+from ..engines import grow, new_engine, settle, whole
 from ..outcome import Case, Line, Outcome
 from ..place import Place
 from ..profile import CLAIMED, FIELDS
@@ -52,8 +52,8 @@ class OnDevice:
     def _once(self, wanted: ClaimRequest) -> float:
         reset_consumption(self.engine, "p", "t")
         began = time.perf_counter()
-        answer = claim_now(self.engine, "p", wanted)
-        tasks_render.claim(answer)
+        answer = whole(claim_now(self.engine, "p", wanted))
+        whole(tasks_render.claim(answer))
         took = time.perf_counter() - began
         settle(self.engine)
         if not isinstance(answer, Claimed):

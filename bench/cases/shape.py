@@ -14,7 +14,7 @@ from core.operations.read import read_backend_meta
 from core.samplers import sampler
 
 from ..child import Child
-from ..engines import grow, new_engine, settle, write
+from ..engines import grow, new_engine, settle, whole, write
 from ..outcome import Case, Line, Outcome, at_most, ms, tails
 from ..place import Place
 from ..profile import CLAIMED, FIELDS, Backend
@@ -50,8 +50,8 @@ class Claiming:
 
     def _once(self, partition: str) -> float:
         began = time.perf_counter()
-        answer = claim_now(self.engine, partition, self.wanted)
-        tasks_render.claim(answer)
+        answer = whole(claim_now(self.engine, partition, self.wanted))
+        whole(tasks_render.claim(answer))
         took = time.perf_counter() - began
         settle(self.engine)
         if not isinstance(answer, Claimed):
@@ -85,9 +85,8 @@ class Wide:
         names = cycle(partitions)
 
         def once() -> None:
-            production_render.backend_meta(
-                read_backend_meta(self.engine, next(names), selector(request), seen, MAX_ROWS, None)
-            )
+            found = whole(read_backend_meta(self.engine, next(names), selector(request), seen, MAX_ROWS, None))
+            whole(production_render.backend_meta(found))
 
         once()
         return timed(once, calls)
