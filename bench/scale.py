@@ -22,6 +22,7 @@ class Scale:
     big: int
     small: int
     leases: int
+    steps: int
     workers: int
     is_judged: bool = True
 
@@ -47,10 +48,20 @@ FULL = Scale(
     big=1_000_000,
     small=20_000,
     leases=8_000,
+    steps=2_000,
     workers=8,
 )
 QUICK = replace(
-    FULL, name="quick", rounds=2, calls=20, seconds=2.0, sampled_s=10, stored=50_000, big=100_000, small=2_000
+    FULL,
+    name="quick",
+    rounds=2,
+    calls=20,
+    seconds=2.0,
+    sampled_s=10,
+    stored=50_000,
+    big=100_000,
+    small=2_000,
+    steps=200,
 )
 SMOKE = Scale(
     name="smoke",
@@ -68,6 +79,7 @@ SMOKE = Scale(
     big=500,
     small=20,
     leases=100,
+    steps=4,
     workers=2,
     is_judged=False,
 )

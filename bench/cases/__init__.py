@@ -18,6 +18,7 @@ from . import (
     request,
     restart,
     shape,
+    soak,
     waiting,
 )
 
@@ -38,5 +39,6 @@ CASES: tuple[Case, ...] = (
     reads.CASE,
     hold.CASE,
     restart.CASE,
+    soak.CASE,
     devices.CASE,
 )

@@ -146,6 +146,7 @@ def test_list_names_all_cases(capsys: pytest.CaptureFixture[str]) -> None:
         "reads",
         "hold",
         "restart",
+        "soak",
         "devices",
     ]
 
