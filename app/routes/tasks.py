@@ -10,6 +10,8 @@ from core.errors import Invalid
 from core.names import check_name
 from core.operations import claim as operations
 from core.operations import consumption, leases
+from core.operations.claim_slices import Claiming, in_slices
+from core.operations.parked import Parked
 from core.state.cells.signatures import Memo
 from core.state.where import where
 
@@ -25,6 +27,9 @@ routes = Routes("tasks")
 DEFAULT_LEASE_S = 600.0
 _PATH = "/v1/partitions/{partition_id}"
 _GONE = ("partition-not-found", "partition-cleared")
+_CLAIM: Claiming[operations.Answer | Parked[operations.Answer]] = in_slices(operations.claim)
+_CLAIM_NOW = in_slices(operations.claim_now)
+_EXPLAIN = in_slices(operations.explain_claim)
 
 
 @routes.route(
@@ -90,8 +95,8 @@ def claim(call: Incoming, body: Claim) -> Awaitable[Reply]:
     """
     wanted = _wanted(call, body)
     if wanted.wait_s == 0:
-        return call.engine(operations.claim_now, render.claim, call.partition_id, wanted)
-    return call.waiting_engine(operations.claim, render.claim, call.partition_id, wanted)
+        return call.engine(_CLAIM_NOW, render.claim, call.partition_id, wanted)
+    return call.waiting_engine(_CLAIM, render.claim, call.partition_id, wanted)
 
 
 @routes.route(
@@ -120,7 +125,7 @@ def explain(call: Incoming, body: Claim) -> Awaitable[Reply]:
 
     `ready` counts the rows this task could take now, before groups; `blocking` says what holds the others back.
     """
-    return call.engine(operations.explain_claim, render.explained, call.partition_id, _wanted(call, body))
+    return call.engine(_EXPLAIN, render.explained, call.partition_id, _wanted(call, body))
 
 
 _asked: Memo[tuple[int, str], tuple[Claim, operations.ClaimRequest]] = Memo()

@@ -27,6 +27,7 @@ from core.state.leases import Lease, claim_id
 from . import claim_runs
 from .claim_request import ClaimRequest
 from .claim_shares import Chosen
+from .claim_slices import Claiming, in_slices
 from .claim_try import ClaimTry
 from .claim_wait import ClaimWait, check_room
 from .consumption import Counts, counts_of
@@ -135,10 +136,13 @@ def _claim_until(engine: Engine, partition_id: str, request: ClaimRequest, deadl
 def _park(
     engine: Engine, partition_id: str, request: ClaimRequest, deadline: float, found: ClaimTry | None
 ) -> Parked[Answer]:
+    until: Claiming[Answer | Parked[Answer]] = partial(_claim_until, deadline=deadline)
+    later: Claiming[Answer | Parked[Answer]] = in_slices(until)
+
     def retry(is_last: bool) -> Outcome[Answer]:
         if is_last:
-            return claim_now(engine, partition_id, request)
-        return _claim_until(engine, partition_id, request, deadline)
+            return in_slices(claim_now)(engine, partition_id, request)
+        return later(engine, partition_id, request)
 
     wait = ClaimWait(engine, partition_id, request, found)
     return Parked(partition_id, deadline, wait.is_ripe, retry, wait.lacks)

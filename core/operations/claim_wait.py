@@ -8,6 +8,7 @@ from core.state.supply.supplies import MAX_KEPT_BYTES
 from core.state.supply.supply import Supply
 
 from .claim_request import ClaimRequest
+from .claim_slices import is_prepared
 from .claim_try import ClaimTry
 
 
@@ -31,8 +32,11 @@ class ClaimWait:
         self._held: Supply | None = None if found is None else found.supply
 
     def is_ripe(self) -> bool:
-        """O(1). An operator's sampler is asked by the retry alone, where an error of it reaches its caller."""
-        if isinstance(self._request.sampler, Own):
+        """O(1). An operator's sampler is asked by the retry alone, where an error of it reaches its caller.
+
+        Where there is much to look at first, the retry does it.
+        """
+        if isinstance(self._request.sampler, Own) or not is_prepared(self._engine, self._partition_id, self._request):
             return True
         found = self._try()
         return self._partition_id in self._engine.deleted if found is None else found.is_ripe()

@@ -88,13 +88,9 @@ def _clearing(partition: Partition, task: Task | None) -> list[Blocking]:
 
 def _filtered(partition: Partition, task: str, supply: Supply) -> list[Blocking]:
     """Rows that the task could take, now or once they are produced, if they passed `where`."""
-    held, passing = partition.tasks.get(task), partition.supply(task, (), supply.where)
-    count = partition.rows.live_count - (held.settled + held.leased if held else 0) - passing.ready.count
-    if not count:
-        return []
-    return [
-        Blocking("filtered", count, _first(partition, lambda rows: partition.free(task, rows) & ~supply.passes(rows)))
-    ]
+    rows = np.flatnonzero(supply.fails(partition.free(task, slice(0, partition.rows.n))))
+    examples = tuple(partition.rows.global_index[rows[:EXAMPLES]].tolist())
+    return [Blocking("filtered", len(rows), examples)] if len(rows) else []
 
 
 def _exhausted(partition: Partition, task: Task | None) -> list[Blocking]:

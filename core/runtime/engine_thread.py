@@ -294,6 +294,9 @@ class EngineThread:
             self._drop_slices()
         while changed:
             name = changed.pop()
+            if not self._lot.has(name):  # so what was put off stays so
+                self._lot.tell_no_more(self._engine.applied(name))
+                continue
             for call, parked in self._lot.due(name, self._engine.partitions.get(name)):
                 if call not in self._slices:  # else it looks again once its steps are done
                     self._look(call, parked)

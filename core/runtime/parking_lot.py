@@ -114,15 +114,20 @@ class ParkingLot(Generic[W]):
             del self._by_partition[place.partition]
         return True
 
+    def has(self, name: str) -> bool:
+        """Whether a call waits for this partition."""
+        return name in self._by_partition
+
+    def tell_no_more(self, partition: Partition | None) -> None:
+        """Nobody waits for this partition, so that it need not say what changes do."""
+        if partition is not None:
+            partition.supplies.news = None
+
     def due(self, name: str, partition: Partition | None) -> list[tuple[W, Parked[object]]]:
         """Calls that what happened in a partition (None: it is gone) may serve and whose callers are there, oldest
-        first. Who is looked at in vain must be parked or put again.
+        first. Who is looked at in vain must be parked or put again. There is one at least that waits for it.
         """
-        waiting = self._by_partition.get(name)
-        if waiting is None:
-            if partition is not None:
-                partition.supplies.news = None
-            return []
+        waiting = self._by_partition[name]
         numbers = self._numbers(waiting, partition)
         found = waiting.calls.values() if numbers is None else [waiting.calls[number] for number in sorted(numbers)]
         return [one for one in found if one[0] not in self._absent]

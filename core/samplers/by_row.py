@@ -31,6 +31,10 @@ class ByRow(Struct, frozen=True, forbid_unknown_fields=True):
         """A full batch."""
         return batch_size
 
+    def prepare(self, partition: Partition, supply: Supply, most: int) -> bool:
+        """Nothing is kept beside the supply."""
+        return True
+
     def offers(self, partition: Partition, supply: Supply) -> int:
         """All ready rows."""
         return supply.ready.count

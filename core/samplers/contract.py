@@ -40,6 +40,11 @@ class Sampler(Protocol):
     def min_batch_size(self, batch_size: int) -> int:
         """What `min_batch_size` is where a claim leaves it out."""
 
+    def prepare(self, partition: Partition, supply: Supply, most: int) -> bool:
+        """Look at no more than `most` blocks of 1,024 rows that changed since the last time. False while more are left:
+        then nothing else is asked. (Where a partition is large the engine asks for this in steps, between other calls.)
+        """
+
     def offers(self, partition: Partition, supply: Supply) -> int:
         """Rows that could go out now."""
 

@@ -64,6 +64,10 @@ class Own:
         """As the operator's."""
         return self.inner.min_batch_size(batch_size)
 
+    def prepare(self, partition: Partition, supply: Supply, most: int) -> bool:
+        """What an operator's sampler keeps it brings up to date itself, at once."""
+        return True
+
     def offers(self, partition: Partition, supply: Supply) -> int:
         """As the operator's."""
         return self.inner.offers(partition, supply)

@@ -40,6 +40,10 @@ class GrpoGroup(Struct, frozen=True, forbid_unknown_fields=True):
     def _index(self, partition: Partition, supply: Supply) -> GroupIndex:
         return supply.by_group(self.group_by, self.n_samples_per_prompt, partition)
 
+    def prepare(self, partition: Partition, supply: Supply, most: int) -> bool:
+        """Whole groups."""
+        return supply.look_at_groups(self.group_by, self.n_samples_per_prompt, partition, most)
+
     def offers(self, partition: Partition, supply: Supply) -> int:
         """Rows of whole groups."""
         return self._index(partition, supply).whole.count * self.n_samples_per_prompt

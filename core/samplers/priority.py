@@ -2,7 +2,8 @@
 
 from core.arrays import Ints
 from core.state.partition import Partition
-from core.state.supply.sampler_index import RankedRows
+from core.state.supply.marks import ALL
+from core.state.supply.sampler_index import WEIGHED, RankedRows
 from core.state.supply.supply import Supply
 
 from .by_row import ByWeight
@@ -16,9 +17,13 @@ class Priority(ByWeight, frozen=True):
 
     def index(self, partition: Partition, supply: Supply) -> RankedRows:
         """By falling weight."""
+        self.prepare(partition, supply, ALL)
+        return supply.sampler_index(RankedRows, self.by)
+
+    def prepare(self, partition: Partition, supply: Supply, most: int) -> bool:
+        """By falling weight."""
         ranked = supply.sampler_index(RankedRows, self.by)
-        ranked.refresh(supply.ready, lambda rows: -self.exact_weights(partition, rows))
-        return ranked
+        return ranked.refresh(supply.ready, lambda rows: -self.exact_weights(partition, rows), most * WEIGHED)
 
     def offers(self, partition: Partition, supply: Supply) -> int:
         """Rows that have a weight."""

@@ -1,5 +1,6 @@
 """`random`: a fixed shuffle. A row's place depends only on the seed and its index, so it never changes."""
 
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -8,7 +9,8 @@ from msgspec import Meta
 
 from core.arrays import Ints
 from core.state.partition import Partition
-from core.state.supply.sampler_index import RankedRows
+from core.state.supply.marks import ALL
+from core.state.supply.sampler_index import WEIGHED, RankedRows
 from core.state.supply.supply import Supply
 
 from .by_row import ByRow
@@ -23,9 +25,18 @@ class Random(ByRow, frozen=True):
 
     def take(self, partition: Partition, supply: Supply, batch_size: int) -> Ints:
         """Those that the shuffle puts first."""
+        self.prepare(partition, supply, ALL)
+        return supply.sampler_index(RankedRows, self.seed).lowest(batch_size)
+
+    def prepare(self, partition: Partition, supply: Supply, most: int) -> bool:
+        """In the order of the shuffle."""
         ranked = supply.sampler_index(RankedRows, self.seed)
-        ranked.refresh(supply.ready, lambda rows: place(self.seed, partition.rows.global_index[rows]))
-        return ranked.lowest(batch_size)
+        places = partial(_places, self.seed, partition)
+        return ranked.refresh(supply.ready, places, most * WEIGHED)
+
+
+def _places(seed: int, partition: Partition, rows: Ints) -> npt.NDArray[np.uint64]:
+    return place(seed, partition.rows.global_index[rows])
 
 
 def place(seed: int, indexes: Ints) -> npt.NDArray[np.uint64]:

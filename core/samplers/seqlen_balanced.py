@@ -9,7 +9,8 @@ from msgspec import Meta
 from core.arrays import Ints
 from core.errors import Invalid
 from core.state.partition import Partition
-from core.state.supply.sampler_index import WeighedRows
+from core.state.supply.marks import ALL
+from core.state.supply.sampler_index import WEIGHED, WeighedRows
 from core.state.supply.supply import Supply
 from core.state.where import Floats, Weight, weight
 
@@ -86,9 +87,17 @@ class SeqlenBalanced(ByRank, frozen=True):
 
     def _weighed(self, partition: Partition, supply: Supply) -> WeighedRows:
         """Rows that have a weight, up to date."""
+        self._weigh(partition, supply, ALL)
+        return supply.sampler_index(WeighedRows, self._weight)
+
+    def _weigh(self, partition: Partition, supply: Supply, most: int) -> bool:
         weighed = supply.sampler_index(WeighedRows, self._weight)
-        weighed.refresh(supply.ready, lambda rows: self._weights(partition, rows))
-        return weighed
+        return weighed.refresh(supply.ready, lambda rows: self._weights(partition, rows), most * WEIGHED)
+
+    def prepare(self, partition: Partition, supply: Supply, most: int) -> bool:
+        """Whole groups, and weights."""
+        is_whole = self.n_samples_per_prompt == 1 or self._groups.prepare(partition, supply, most)
+        return is_whole and self._weigh(partition, supply, most)
 
     def _weights(self, partition: Partition, rows: Ints) -> Floats:
         return self._weight.of(partition.custom_meta_of(rows))

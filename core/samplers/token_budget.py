@@ -10,7 +10,8 @@ from msgspec import Meta
 
 from core.arrays import Ints
 from core.state.partition import Partition
-from core.state.supply.sampler_index import WeighedRows
+from core.state.supply.marks import ALL
+from core.state.supply.sampler_index import WEIGHED, WeighedRows
 from core.state.supply.supply import Supply
 from core.state.where import EXACT, Numbers
 
@@ -28,9 +29,13 @@ class TokenBudget(ByWeight, frozen=True):
 
     def index(self, partition: Partition, supply: Supply) -> WeighedRows:
         """Rows that have a weight."""
+        self.prepare(partition, supply, ALL)
+        return supply.sampler_index(WeighedRows, self.by)
+
+    def prepare(self, partition: Partition, supply: Supply, most: int) -> bool:
+        """Their weights."""
         weighed = supply.sampler_index(WeighedRows, self.by)
-        weighed.refresh(supply.ready, lambda rows: self.exact_weights(partition, rows))
-        return weighed
+        return weighed.refresh(supply.ready, lambda rows: self.exact_weights(partition, rows), most * WEIGHED)
 
     def min_batch_size(self, batch_size: int) -> int:
         """At its deadline a claim takes what there is."""

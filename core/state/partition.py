@@ -94,7 +94,7 @@ class Partition:
             return False
         return (task.settled if task else 0) == self.rows.live_count
 
-    def free(self, name: str, rows: Ints) -> Flags:
+    def free(self, name: str, rows: slice | Ints) -> Flags:
         """bool [rows]: live, and neither consumed by the task, leased nor dead."""
         states, live = self.states_for(name), self.rows.is_live(rows)
         return live if states is None else live & (states[rows] == FREE)

@@ -49,6 +49,10 @@ class ServiceState:
     def partitions(self, partitions: dict[str, Partition]) -> None:
         self._partitions = partitions
 
+    def applied(self, partition_id: str) -> Partition | None:
+        """The partition without the changes that were put off, which stay so."""
+        return self._partitions.get(partition_id)
+
     def settle(self) -> None:
         """Apply the changes that were put off. Only an engine puts any off."""
         raise NotImplementedError

@@ -44,6 +44,16 @@ class World:
         self.engine.log.clear()
         self.waiting.append(call)
 
+    def take_steps(self, most: int = 10**6) -> int:
+        """Steps of work in slices, until nothing is left of it; how many."""
+        for taken in range(most):
+            if not self.thread._slices:
+                return taken
+            self.thread._take_a_step()
+            self.thread._wake()
+            self._take_answers()
+        return most
+
     def _take_answers(self) -> None:
         """Batches in their order; what hands out nothing, and so changes nothing, may come before or after."""
         answers = [answer for _, answer in self.thread._answers]

@@ -7,7 +7,7 @@ import numpy as np
 from core.arrays import Bits, Flags, Ints, grown
 
 from .index_set import BLOCK, IndexSet
-from .marks import NEVER, Marks, in_blocks, together
+from .marks import NEVER, Look, Marks, in_blocks, together
 from .shared import Table
 
 GroupBy = Literal["group_id", "position"]
@@ -17,7 +17,7 @@ _OUT_OF_REACH = -(2**40)
 class GroupIndex:
     """Groups of n rows `by` group id, or by position: rows k*n … k*n+n-1 ever inserted. `whole`: those to be had."""
 
-    __slots__ = ("_base", "_counted", "_grouped", "_ready", "_seen", "_sized", "by", "n", "whole")
+    __slots__ = ("_base", "_counted", "_look", "_ready", "_sized", "by", "n", "whole")
 
     def __init__(self, by: GroupBy, n: int, table: Table) -> None:
         self.by, self.n = by, n
@@ -25,20 +25,22 @@ class GroupIndex:
         self._base = int(rows.position[1]) // n if rows.n > 1 else rows.positions // n  # no row comes before row 1
         self._ready = np.zeros(BLOCK, np.int64)  # rows of each group that are counted
         self._counted = IndexSet()
-        self._seen = self._grouped = self._sized = NEVER
+        self._look = Look()
+        self._sized = NEVER
         self.whole = IndexSet()
 
-    def refresh(self, table: Table, ready: IndexSet, changed: Marks, grouped: Marks, sized: Marks) -> None:
-        """Look at blocks of rows that changed in the supply or got groups, then at groups that changed by that."""
-        blocks = changed.since(self._seen, table.rows.n)
-        if self.by == "group_id":
-            blocks = together(blocks, grouped.since(self._grouped, table.rows.n))
-        self._seen, self._grouped = changed.now, grouped.now
+    def refresh(self, table: Table, ready: IndexSet, rows: tuple[Marks, ...], sized: Marks, most: int) -> bool:
+        """Look at blocks where `rows` of the supply changed or got groups, then at groups that changed by that.
+
+        False while some of more than `most` blocks are left.
+        """
+        blocks = self._look.take(table.rows.n, most, *rows)
         parts = [
             self._count(table, rows, step)
             for rows, step in zip(self._counted.replace(blocks, self._bits(table, ready, blocks)), (1, -1), strict=True)
         ]
-        self._look(table, together(*parts, self._resized(table, sized)))
+        self._weigh(table, together(*parts, self._resized(table, sized)))
+        return self._look.is_over
 
     def _bits(self, table: Table, ready: IndexSet, blocks: Ints) -> Bits:
         """A row without a group is of none that is whole, and is counted once it has one."""
@@ -73,7 +75,7 @@ class GroupIndex:
         self._sized = sized.now
         return blocks
 
-    def _look(self, table: Table, blocks: Ints) -> None:
+    def _weigh(self, table: Table, blocks: Ints) -> None:
         if len(blocks):
             whole = in_blocks(self._ready, blocks) == self.n
             if self.by == "group_id":

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.arrays import Bits, Flags, Ints, filled, grown
+from core.arrays import Bits, Ints, filled, grown
 
 BLOCK = 1024
 
@@ -61,11 +61,6 @@ class IndexSet:
         """Those of `items` that are in."""
         inside = items[items < len(self.bits)]
         return np.asarray(inside[self.bits[inside] == 1])
-
-    def flags(self, items: Ints) -> Flags:
-        """bool [items]: which are in."""
-        found = self.bits[np.minimum(items, len(self.bits) - 1)] == 1
-        return np.asarray(found & (items < len(self.bits)))
 
     def all(self) -> Ints:
         """Everything that is in, ascending."""

@@ -14,6 +14,8 @@ from core.arrays import Ints, grown
 from .index_set import BLOCK
 
 NEVER = -1  # has seen nothing yet
+ALL = 2**62  # blocks, or rows, at once
+STEP = 32  # blocks that one step of sliced work looks at
 _NONE = np.empty(0, np.int64)
 
 
@@ -43,6 +45,31 @@ class Marks:
         if seen == self.now:
             return _NONE
         return np.arange(-(-count // BLOCK)) if seen == NEVER else np.flatnonzero(self._at > seen)
+
+
+class Look:
+    """How far somebody has looked at some marks, and the blocks that are left from the last time."""
+
+    __slots__ = ("_left", "_seen")
+
+    def __init__(self) -> None:
+        self._left: Ints = _NONE
+        self._seen: tuple[int, ...] = ()
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing is left."""
+        return not len(self._left)
+
+    def take(self, count: int, most: int, *marks: Marks) -> Ints:
+        """At most so many blocks to look at, of `count` rows: at first all, then those that were touched since."""
+        now = tuple(one.now for one in marks)
+        if now == self._seen and not len(self._left):
+            return _NONE
+        seen = self._seen or (NEVER,) * len(now)
+        blocks = together(self._left, *(one.since(its, count) for one, its in zip(marks, seen, strict=True)))
+        self._seen, self._left = now, blocks[most:]
+        return blocks[:most]
 
 
 def together(*parts: Ints) -> Ints:

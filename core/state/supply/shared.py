@@ -14,7 +14,7 @@ from core.state.rows import Rows
 from core.state.where import Where
 
 from .index_set import BLOCK, IndexSet
-from .marks import NEVER, Marks, rows_of
+from .marks import NEVER, Look, Marks, rows_of, together
 
 
 class Table(Protocol):
@@ -34,24 +34,24 @@ class Table(Protocol):
 class Ready:
     """The live rows of which every field of `fields` is produced. `marks` tell where they changed."""
 
-    __slots__ = ("__weakref__", "_seen", "marks", "mask", "rows")
+    __slots__ = ("__weakref__", "_look", "marks", "mask", "rows")
 
     def __init__(self, mask: Ints) -> None:
         self.mask = mask
         self.rows = IndexSet()
         self.marks = Marks()
-        self._seen = NEVER
+        self._look = Look()
 
-    def refresh(self, table: Table, touched: Marks) -> None:
-        """Look at the blocks that were touched."""
-        blocks = touched.since(self._seen, table.rows.n)
-        self._seen = touched.now
+    def refresh(self, table: Table, touched: Marks, most: int) -> bool:
+        """Look at the blocks that were touched, at most so many. False while some are left."""
+        blocks = self._look.take(table.rows.n, most, touched)
         if len(blocks):
             rows = rows_of(blocks, table.rows.n)
             bits = np.zeros((len(blocks), BLOCK), np.uint8)
             bits.reshape(-1)[: len(rows)] = table.rows.is_live(rows) & table.status.complete(rows, self.mask)
             for changed in self.rows.replace(blocks, bits):
                 self.marks.touch(changed)
+        return self._look.is_over
 
 
 class Told:
@@ -78,18 +78,21 @@ class Told:
 class Passing:
     """The rows whose custom meta fulfils `where`, live or not. `marks` tell where they changed."""
 
-    __slots__ = ("__weakref__", "_told", "marks", "rows", "where")
+    __slots__ = ("__weakref__", "_left", "_told", "marks", "rows", "where")
 
     def __init__(self, where: Where) -> None:
         self.where = where
         self.rows = IndexSet()
         self.marks = Marks()
         self._told = Told()
+        self._left: Ints = np.empty(0, np.int64)
 
-    def refresh(self, table: Table, told: Marks) -> None:
-        """Look at the rows of which new custom meta was told."""
-        rows = self._told.rows(table, told)
+    def refresh(self, table: Table, told: Marks, most: int) -> bool:
+        """Look at the rows of which new custom meta was told, at most so many. False while some are left."""
+        rows = together(self._left, self._told.rows(table, told))
+        rows, self._left = rows[:most], rows[most:]
         if len(rows):
             passes = self.where.matches(table.custom_meta_of(rows))
             self.marks.touch(self.rows.add(rows[passes]))
             self.marks.touch(self.rows.discard(rows[~passes]))
+        return not len(self._left)

@@ -39,12 +39,17 @@ class Supplies:
 
     def of(self, table: Table, task: str, fields: tuple[str, ...], where: Where | None) -> Supply:
         """The one of these, up to date."""
+        found = self.begun(table, task, fields, where)
+        found.refresh(table)
+        return found
+
+    def begun(self, table: Table, task: str, fields: tuple[str, ...], where: Where | None) -> Supply:
+        """The one of these, which may be far behind."""
         key = (task, fields, where)
         found = self._recent.pop(key, None) or self._kept.get(key)
         if found is None:
             found = self._kept[key] = self._made(table, *key)
         bounded_dict.put(self._recent, key, found, MAX_RECENT)
-        found.refresh(table)
         return found
 
     def is_full(self, rows: int) -> bool:

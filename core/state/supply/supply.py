@@ -25,8 +25,8 @@ from core.state.where import Where
 
 from .group_index import GroupBy, GroupIndex
 from .index_set import BLOCK, IndexSet
-from .marks import NEVER, Marks, in_blocks, together
-from .sampler_index import SamplerIndex
+from .marks import ALL, Look, Marks, in_blocks
+from .sampler_index import WEIGHED, SamplerIndex
 from .shared import Passing, Ready, Table, Told
 
 MAX_SAMPLER_INDEXES = 8
@@ -52,7 +52,7 @@ class Supply:
     """`ready` are the rows that `task` can take: every field of `fields` produced, not taken, and passing `where`."""
 
     __slots__ = (
-        "__weakref__", "_changes", "_groups", "_marks", "_passing", "_sampler_indexes", "_seen", "_shared", "_taken",
+        "__weakref__", "_changes", "_groups", "_look", "_marks", "_passing", "_sampler_indexes", "_shared", "_taken",
         "_told", "fields", "ready", "task",
     )  # fmt: skip
 
@@ -63,7 +63,7 @@ class Supply:
         self.ready = IndexSet()
         self._changes, self._shared, self._passing = changes, shared, passing
         self._taken = changes.taken.setdefault(task, Marks())
-        self._seen: tuple[int, ...] = (NEVER, NEVER, NEVER)
+        self._look = Look()
         self._marks = Marks()
         self._told = Told()
         self._groups: dict[tuple[GroupBy, int], GroupIndex] = {}
@@ -79,33 +79,41 @@ class Supply:
         """What the rows fulfil."""
         return self._passing.where if self._passing else None
 
-    def passes(self, rows: Ints) -> Flags:
-        """bool [rows]: which fulfil `where`."""
-        return np.ones(len(rows), np.bool_) if self._passing is None else self._passing.rows.flags(rows)
+    def fails(self, among: Flags) -> Flags:
+        """bool [rows], as `among`: which of these do not fulfil `where`."""
+        if self._passing is None:
+            return np.zeros(len(among), np.bool_)
+        passes = self._passing.rows.bits[: len(among)]
+        found = among.copy()
+        found[: len(passes)] &= passes == 0
+        return found
 
-    def refresh(self, table: Table) -> None:
-        """Look at the blocks where something changed that decides what can be taken."""
-        self._shared.refresh(table, self._changes.touched)
-        if self._passing is not None:
-            self._passing.refresh(table, self._changes.told)
-        blocks = self._changed(table.rows.n)
+    def refresh(self, table: Table, most: int = ALL) -> bool:
+        """Look at the blocks where something changed that decides what can be taken, at most so many (for a `where`, at
+        a quarter of their rows). False while some are left: it is not to be used before.
+        """
+        passing, changes = self._passing, self._changes
+        if not self._shared.refresh(table, changes.touched, most):
+            return False
+        if passing is not None and not passing.refresh(table, changes.told, most * WEIGHED):
+            return False
+        marks = (
+            (self._shared.marks, self._taken) if passing is None else (self._shared.marks, self._taken, passing.marks)
+        )
+        blocks = self._look.take(table.rows.n, most, *marks)
         if len(blocks):
             for rows in self.ready.replace(blocks, self._bits(table, blocks)):
                 self._marks.touch(rows)
                 self._reorder(rows)
+        self._follow(table)
+        return self._look.is_over
+
+    def _follow(self, table: Table) -> None:
+        """Sampler indexes look at rows with other custom meta too."""
         if self._sampler_indexes:
             self._reorder(self._told.rows(table, self._changes.told))
         else:
             self._told.skip(table, self._changes.told)
-
-    def _changed(self, count: int) -> Ints:
-        parts = [self._shared.marks, self._taken, *([self._passing.marks] if self._passing else [])]
-        now = tuple(marks.now for marks in parts)
-        if now == self._seen:
-            return np.empty(0, np.int64)
-        blocks = together(*(marks.since(seen, count) for marks, seen in zip(parts, self._seen, strict=False)))
-        self._seen = now
-        return blocks
 
     def _bits(self, table: Table, blocks: Ints) -> Bits:
         bits = in_blocks(self._shared.rows.bits, blocks)
@@ -120,11 +128,17 @@ class Supply:
 
     def by_group(self, by: GroupBy, n: int, table: Table) -> GroupIndex:
         """The index of whole groups of n, made at its first use."""
+        self.look_at_groups(by, n, table, ALL)
+        return self._groups[by, n]
+
+    def look_at_groups(self, by: GroupBy, n: int, table: Table, most: int) -> bool:
+        """Bring that index up to date, looking at most at so many blocks of rows. False while some are left."""
         index = self._groups.get((by, n))
         if index is None:
             index = self._groups[by, n] = GroupIndex(by, n, table)
-        index.refresh(table, self.ready, self._marks, self._changes.grouped, self._changes.sized)
-        return index
+        changes = self._changes
+        rows = (self._marks, changes.grouped) if by == "group_id" else (self._marks,)
+        return index.refresh(table, self.ready, rows, changes.sized, most)
 
     def sampler_index(self, kind: type[IndexT], key: Hashable) -> IndexT:
         """The index of that kind and key, made at first use; of too many the least recently asked for goes."""
