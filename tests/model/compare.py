@@ -29,6 +29,9 @@ NOT_STATE = {
     "words",
     "signatures",
     "log",
+    "forms",
+    "run",
+    "pending",
     "changed",
     "supplies",
     "_located",
@@ -51,6 +54,8 @@ NOBODY = Row(-1, -1, None)
 
 def dump(value: Any, *without: str) -> Any:
     """`value` and all it holds, comparable with ==; attributes of the names `without` are left out."""
+    if isinstance(value, Engine):
+        value.settle()
     if isinstance(value, StatusWords):
         value = value.gather(slice(None))
     if isinstance(value, np.ndarray):
