@@ -9,7 +9,7 @@ from core.arrays import Ints
 from core.state.partition import Partition
 from core.state.supply.sampler_index import SamplerIndex
 from core.state.supply.supply import Supply
-from core.state.where import Floats, Numbers, Weight, weight
+from core.state.where import Floats, Weight, weight
 
 from .contract import Blocking
 
@@ -65,10 +65,6 @@ class ByWeight(ByRow, frozen=True):
     def weights(self, partition: Partition, rows: Ints) -> Floats:
         """float64 [rows]: NaN where there is no number."""
         return self.by.of(partition.custom_meta_of(rows))
-
-    def exact_weights(self, partition: Partition, rows: Ints) -> Numbers:
-        """[rows], with nothing lost (see Weight.exactly): NaN where there is no number."""
-        return self.by.exactly(partition.custom_meta_of(rows))
 
     def index(self, partition: Partition, supply: Supply) -> SamplerIndex:
         """The eligible rows of the supply, up to date."""

@@ -17,13 +17,18 @@ class Priority(ByWeight, frozen=True):
 
     def index(self, partition: Partition, supply: Supply) -> RankedRows:
         """By falling weight."""
-        self.prepare(partition, supply, ALL)
-        return supply.sampler_index(RankedRows, self.by)
+        return self._looked_at(partition, supply, ALL)[0]
 
     def prepare(self, partition: Partition, supply: Supply, most: int) -> bool:
         """By falling weight."""
-        ranked = supply.sampler_index(RankedRows, self.by)
-        return ranked.refresh(supply.ready, lambda rows: -self.exact_weights(partition, rows), most * WEIGHED)
+        return self._looked_at(partition, supply, most)[1]
+
+    def _looked_at(self, partition: Partition, supply: Supply, most: int) -> tuple[RankedRows, bool]:
+        by = self.by
+        ranked = supply.sampler_index(RankedRows, by)
+        return ranked, ranked.refresh(
+            supply.ready, lambda rows: -by.exactly(partition.custom_meta_of(rows)), most * WEIGHED
+        )
 
     def offers(self, partition: Partition, supply: Supply) -> int:
         """Rows that have a weight."""

@@ -29,13 +29,18 @@ class TokenBudget(ByWeight, frozen=True):
 
     def index(self, partition: Partition, supply: Supply) -> WeighedRows:
         """Rows that have a weight."""
-        self.prepare(partition, supply, ALL)
-        return supply.sampler_index(WeighedRows, self.by)
+        return self._looked_at(partition, supply, ALL)[0]
 
     def prepare(self, partition: Partition, supply: Supply, most: int) -> bool:
         """Their weights."""
-        weighed = supply.sampler_index(WeighedRows, self.by)
-        return weighed.refresh(supply.ready, lambda rows: self.exact_weights(partition, rows), most * WEIGHED)
+        return self._looked_at(partition, supply, most)[1]
+
+    def _looked_at(self, partition: Partition, supply: Supply, most: int) -> tuple[WeighedRows, bool]:
+        by = self.by
+        weighed = supply.sampler_index(WeighedRows, by)
+        return weighed, weighed.refresh(
+            supply.ready, lambda rows: by.exactly(partition.custom_meta_of(rows)), most * WEIGHED
+        )
 
     def min_batch_size(self, batch_size: int) -> int:
         """At its deadline a claim takes what there is."""

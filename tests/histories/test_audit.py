@@ -213,10 +213,11 @@ def offers_clearing_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is clearing can still be had."""
     refresh = Ready.refresh
 
-    def wrong(self: Ready, table: Any, touched: Any) -> None:
-        refresh(self, table, touched)
+    def wrong(self: Ready, table: Any, touched: Any, most: int) -> bool:
+        is_over = refresh(self, table, touched, most)
         rows = table.rows.clearing()
         self.marks.touch(self.rows.add(rows[table.status.complete(rows, self.mask) == 1]))
+        return is_over
 
     monkeypatch.setattr(Ready, "refresh", wrong)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.arrays import Bits, Ints, filled, grown
+from core.arrays import Bits, Flags, Ints, filled, grown
 
 BLOCK = 1024
 
@@ -33,6 +33,20 @@ class IndexSet:
         np.add.at(self.blocks, items // BLOCK, step)
         self.count += step * len(items)
         return items
+
+    def set(self, items: Ints, inside: Flags) -> tuple[Ints, Ints]:
+        """Of these items (each named once) exactly those `inside` are in; what came, what went."""
+        count = np.count_nonzero(inside)
+        came = self.add(items[inside] if count < len(items) else items) if count else items[:0]
+        went = self.discard(items[~inside] if count else items) if count < len(items) else items[:0]
+        return came, went
+
+    def flags(self, items: Ints) -> Flags:
+        """bool [items]: which are in."""
+        try:
+            return np.asarray(self.bits[items] == 1)
+        except IndexError:
+            return np.isin(items, self.has(items))
 
     def replace(self, blocks: Ints, bits: Bits) -> tuple[Ints, Ints]:
         """Of these blocks (ascending) exactly what `bits` (uint8 [blocks, 1,024]) has is in; what came, what went."""

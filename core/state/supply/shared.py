@@ -44,14 +44,23 @@ class Ready:
 
     def refresh(self, table: Table, touched: Marks, most: int) -> bool:
         """Look at the blocks that were touched, at most so many. False while some are left."""
+        few = self._look.rows(touched)
+        if few is not None:
+            if len(few):
+                ready = table.rows.is_live(few) & table.status.complete(few, self.mask).view(np.bool_)
+                self._mark(self.rows.set(few, ready))
+            return True
         blocks = self._look.take(table.rows.n, most, touched)
         if len(blocks):
             rows = rows_of(blocks, table.rows.n)
             bits = np.zeros((len(blocks), BLOCK), np.uint8)
             bits.reshape(-1)[: len(rows)] = table.rows.is_live(rows) & table.status.complete(rows, self.mask)
-            for changed in self.rows.replace(blocks, bits):
-                self.marks.touch(changed)
+            self._mark(self.rows.replace(blocks, bits))
         return self._look.is_over
+
+    def _mark(self, changed: tuple[Ints, Ints]) -> None:
+        for rows in changed:
+            self.marks.touch(rows)
 
 
 class Told:
@@ -64,6 +73,8 @@ class Told:
 
     def rows(self, table: Table, told: Marks) -> Ints:
         """Rows whose custom meta may be new since the last time, ascending; at first all."""
+        if told.now == self._seen:
+            return np.empty(0, np.int64)
         blocks = told.since(self._seen, table.rows.n)
         rows = rows_of(blocks, table.rows.n)[int(len(blocks) > 0 and blocks[0] == 0) :]  # without the absent row
         rows = rows[table.rows.revision[rows] > self._revision]
@@ -93,6 +104,6 @@ class Passing:
         rows, self._left = rows[:most], rows[most:]
         if len(rows):
             passes = self.where.matches(table.custom_meta_of(rows))
-            self.marks.touch(self.rows.add(rows[passes]))
-            self.marks.touch(self.rows.discard(rows[~passes]))
+            for changed in self.rows.set(rows, passes):
+                self.marks.touch(changed)
         return not len(self._left)

@@ -125,7 +125,8 @@ class Supplies:
     def _tell(self, rows: Ints, bits: int) -> None:
         if self.news is not None:
             self.news.bits |= bits
-            self.news.rows.append(rows)
+            if not self.news.rows or self.news.rows[-1] is not rows:  # events of one change mostly share their rows
+                self.news.rows.append(rows)
 
     def tell_all(self) -> None:
         """Something happened that may be of interest to whoever waits."""

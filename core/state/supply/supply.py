@@ -25,7 +25,7 @@ from core.state.where import Where
 
 from .group_index import GroupBy, GroupIndex
 from .index_set import BLOCK, IndexSet
-from .marks import ALL, Look, Marks, in_blocks
+from .marks import ALL, NEVER, Look, Marks, in_blocks
 from .sampler_index import WEIGHED, SamplerIndex
 from .shared import Passing, Ready, Table, Told
 
@@ -52,8 +52,8 @@ class Supply:
     """`ready` are the rows that `task` can take: every field of `fields` produced, not taken, and passing `where`."""
 
     __slots__ = (
-        "__weakref__", "_changes", "_groups", "_look", "_marks", "_passing", "_sampler_indexes", "_shared", "_taken",
-        "_told", "fields", "ready", "task",
+        "__weakref__", "_changes", "_groups", "_look", "_marks", "_now", "_passing", "_sampler_indexes", "_shared",
+        "_taken", "_told", "fields", "ready", "task",
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +64,7 @@ class Supply:
         self._changes, self._shared, self._passing = changes, shared, passing
         self._taken = changes.taken.setdefault(task, Marks())
         self._look = Look()
+        self._now = (NEVER, NEVER, NEVER)  # the last marks of which all is looked at
         self._marks = Marks()
         self._told = Told()
         self._groups: dict[tuple[GroupBy, int], GroupIndex] = {}
@@ -93,6 +94,9 @@ class Supply:
         a quarter of their rows). False while some are left: it is not to be used before.
         """
         passing, changes = self._passing, self._changes
+        now = (changes.touched.now, changes.told.now, self._taken.now)
+        if now == self._now:
+            return True
         if not self._shared.refresh(table, changes.touched, most):
             return False
         if passing is not None and not passing.refresh(table, changes.told, most * WEIGHED):
@@ -100,13 +104,31 @@ class Supply:
         marks = (
             (self._shared.marks, self._taken) if passing is None else (self._shared.marks, self._taken, passing.marks)
         )
-        blocks = self._look.take(table.rows.n, most, *marks)
-        if len(blocks):
-            for rows in self.ready.replace(blocks, self._bits(table, blocks)):
+        few = self._look.rows(*marks)
+        if few is not None:
+            if len(few):
+                self._change(self.ready.set(few, self._flags(table, few)))
+        else:
+            blocks = self._look.take(table.rows.n, most, *marks)
+            if len(blocks):
+                self._change(self.ready.replace(blocks, self._bits(table, blocks)))
+        self._follow(table)
+        if self._look.is_over:
+            self._now = now
+        return self._look.is_over
+
+    def _change(self, changed: tuple[Ints, Ints]) -> None:
+        for rows in changed:
+            if len(rows):
                 self._marks.touch(rows)
                 self._reorder(rows)
-        self._follow(table)
-        return self._look.is_over
+
+    def _flags(self, table: Table, rows: Ints) -> Flags:
+        flags = self._shared.rows.flags(rows)
+        states = table.states_for(self.task)
+        if states is not None:
+            flags = flags & (states[rows] == FREE)
+        return flags if self._passing is None else flags & self._passing.rows.flags(rows)
 
     def _follow(self, table: Table) -> None:
         """Sampler indexes look at rows with other custom meta too."""
