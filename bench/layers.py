@@ -34,6 +34,7 @@ RULES: tuple[tuple[str, str, str], ...] = (
     ("app/reply.py", "", "render"),
     ("_render.py", "", "render"),
     ("core/reading/batch.py", "", "render"),
+    ("core/reading/sliced_batch.py", "", "render"),
     ("core/runtime/journal_writer.py", "", "append"),
     ("core/journal/", "", "append"),
     ("core/runtime/", "", "hop"),

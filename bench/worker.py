@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from itertools import count
 from typing import Any, TypeVar
 
-from batchmeta import AsyncClient, BatchMeta, Const
+from batchmeta import AsyncClient, BatchMeta, Const, Retries
 
 from .profile import CLAIMED, FIELDS, PARTS, Json
 
@@ -26,7 +26,8 @@ class Worker:
 
     def __init__(self, url: str) -> None:
         self.runner, self.numbers = asyncio.Runner(), count()
-        self.client = AsyncClient(url, timeout=TIMEOUT_S)
+        # A call that fails fails the measurement: sent again, it would only look slow.
+        self.client = AsyncClient(url, timeout=TIMEOUT_S, retries=Retries(most=0))
         self.run(self.client.ready())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
