@@ -44,8 +44,9 @@ class NotEnded(RuntimeError):
 class Things:
     """What may hold the thread; each is done once by a call, which gives the longest hold meanwhile, in seconds."""
 
-    def __init__(self, ours: Server, worker: Child, folder: Path, rows: int, leases: int) -> None:
-        self.ours, self.worker, self.folder, self.rows, self.leases = ours, worker, folder, rows, leases
+    def __init__(self, place: Place, ours: Server, worker: Child, folder: Path, rows: int) -> None:
+        self.ours, self.worker, self.folder, self.rows = ours, worker, folder, min(ROWS, rows)
+        self.leases, self.settle_s = min(place.scale.leases, rows // 4), SETTLE_S if place.scale.is_judged else 0.0
         self.numbers = count()
 
     def often(self) -> dict[str, Callable[[], float]]:
@@ -129,7 +130,7 @@ class Things:
     def _held(self, method: str, path: str, body: Json = None, answer: Json = None) -> float:
         longest_hold_s(self.folder)
         got = self.ours.call(method, path, body)
-        time.sleep(SETTLE_S)
+        time.sleep(self.settle_s)
         held = longest_hold_s(self.folder)
         if answer is not None:
             answer |= got
@@ -153,7 +154,7 @@ def _measure(place: Place, rows: int) -> dict[str, list[float]]:
         ours = stack.enter_context(holding(folder))
         worker = stack.enter_context(Child(Worker, ours.url))
         ours.fill(PARTITION, place.profile(min(CHUNK, rows)), rows, place.tell)
-        things = Things(ours, worker, folder, min(ROWS, rows), min(place.scale.leases, rows // 4))
+        things = Things(place, ours, worker, folder, rows)
         found: dict[str, list[float]] = {}
         for name, thing in things.often().items():
             place.tell(f"{rows:,} rows: {name}")
