@@ -20,6 +20,7 @@ from .deadlines import Deadlines
 from .transitions import LOST, OPEN
 
 REMEMBERED = 10_000
+FEW = 8  # rows of a lease below which their columns are small beside the lease itself
 _NAME = re.compile(r"c[1-9a-f][0-9a-f]{0,15}")
 
 
@@ -160,7 +161,10 @@ def lose(leases: Sequence[Lease], indexes: Ints | None = None) -> list[Lease]:
 
 
 def _shared(column: "npt.NDArray[Any]") -> "npt.NDArray[Any]":
-    if not len(column) or column.min() != column.max():
+    if len(column) < FEW:
+        return column
+    values = column.tobytes()  # compared as bytes: for some rows that is a tenth of what numpy's own functions cost
+    if values != values[: column.itemsize] * len(column):
         return column
     return _same(column.dtype.str, int(column[0]), len(column))
 
