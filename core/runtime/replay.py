@@ -56,13 +56,15 @@ def replay(engine: Engine, journal: Journal) -> tuple[EntryId, EntryId]:
 @contextmanager
 def _uncollected() -> Iterator[None]:
     """The cyclic collector does not look through a state again and again while it is made, and a large one never."""
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
         if gc.get_count()[0] > MANY:
             gc.freeze()
     finally:
-        gc.enable()
+        if was_enabled:
+            gc.enable()
 
 
 def _restore(engine: Engine, last: EntryId, saved: bytes) -> None:

@@ -24,6 +24,9 @@ from core.samplers.rank_aware import RankAware
 from core.samplers.seqlen_balanced import SeqlenBalanced
 from core.samplers.sequential import Sequential
 from core.snapshot.image import STATE, image, restore
+from core.snapshot.reading import Reading
+from core.snapshot.writing import Writing
+from core.state.transitions import ACCEPTED
 from tests.core.test_where import parsed
 from tests.core.world import Book, Clock, Schema, add, add_keys, new_engine, write
 
@@ -165,6 +168,38 @@ def test_equal_cells_are_one_object_again(engine: Engine) -> None:
     assert meta is not None
     first, second = (meta[-1 - place] for place in (0, 1))
     assert first is second
+
+
+def columns(partitions: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The columns that are written, then read, of so many partitions that are alike."""
+    engine, seen = new_engine(), list[str]()
+    for number in range(partitions):
+        write(engine, f"p{number}", add_keys(engine, f"p{number}", ["a", "b"]), ["x", "y"])
+
+    def told(kind: type, column: Any) -> Any:
+        return lambda self, values: (seen.append(kind.__name__), column(self, values))[1]
+
+    with monkeypatch.context() as patch:
+        for kind in (Writing, Reading):
+            patch.setattr(kind, "column", told(kind, kind.column))
+        from_image(image(engine))
+    return seen
+
+
+def test_the_steps_are_as_many_as_classes_and_members_however_many_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert columns(50, monkeypatch) == columns(2, monkeypatch)
+
+
+def test_closed_leases_share_what_is_the_same_for_all_their_rows() -> None:
+    engine = new_engine()
+    write(engine, "p", add(engine, "p", 8), ["x"])
+    for _ in range(2):
+        taken = claim(engine, "leased", 4, lease_s=60.0)
+        ack(engine, taken.claim_id, Ack(taken.lease.token, None, [], []))
+    for one in (engine, from_image(image(engine))):
+        first, second = one.leases.closed.values()
+        assert (first.attempts is second.attempts, first.fate is second.fate) == (True, True)
+        assert (first.attempts.tolist(), first.fate.tolist()) == ([1] * 4, [ACCEPTED] * 4)
 
 
 def test_what_has_no_place_in_an_image_is_told(engine: Engine) -> None:
