@@ -48,6 +48,7 @@ async def test_each_body_that_ends_accepts_its_rows_and_the_loop_ends_when_the_t
     assert service.bodies("ack") == [{"accept": ROWS}, {"accept": [7]}]
     assert [verb for verb, _ in service.said] == ["claims", "ack", "claims", "claims", "ack", "claims"]
     asked = {"ack": "explicit", "lease_s": LEASE_S, "worker": "w", "wait_s": 30.0, "fields": ["x"], "batch_size": 3}
+    asked |= {"share_columns": True}
     assert service.bodies("claims") == [asked] * 4
     assert len(set(service.keys)) == len(service.keys)
 

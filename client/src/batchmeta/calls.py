@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
-from secrets import token_hex
 from typing import Any, cast, overload
 from urllib.parse import quote, urlencode
+from uuid import uuid4
 
 import msgspec
 from msgspec import Raw
@@ -67,7 +67,7 @@ def change(
     ValueError for a key that is not 1 to 200 printable ASCII characters.
     """
     if idempotency_key is None:
-        key = token_hex(16)
+        key = uuid4().hex
     else:
         key = header(idempotency_key, "idempotency_key")
         if not (1 <= len(key) <= 200 and key == key.strip()):

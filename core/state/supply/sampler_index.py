@@ -47,7 +47,7 @@ class SamplerIndex:
         rows = self._next(most)
         self._remove(rows)
         rows = ready.has(rows)
-        values = value_of(rows)
+        values = value_of(rows) if len(rows) else np.zeros(0)
         there = ~np.isnan(values)
         self._put(rows[there], values[there])
         return not self._waiting
