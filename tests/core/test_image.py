@@ -192,14 +192,14 @@ def test_the_steps_are_as_many_as_classes_and_members_however_many_partitions(mo
 
 def test_closed_leases_share_what_is_the_same_for_all_their_rows() -> None:
     engine = new_engine()
-    write(engine, "p", add(engine, "p", 8), ["x"])
+    write(engine, "p", add(engine, "p", 16), ["x"])
     for _ in range(2):
-        taken = claim(engine, "leased", 4, lease_s=60.0)
+        taken = claim(engine, "leased", 8, lease_s=60.0)
         ack(engine, taken.claim_id, Ack(taken.lease.token, None, [], []))
     for one in (engine, from_image(image(engine))):
         first, second = one.leases.closed.values()
         assert (first.attempts is second.attempts, first.fate is second.fate) == (True, True)
-        assert (first.attempts.tolist(), first.fate.tolist()) == ([1] * 4, [ACCEPTED] * 4)
+        assert (first.attempts.tolist(), first.fate.tolist()) == ([1] * 8, [ACCEPTED] * 8)
 
 
 def test_what_has_no_place_in_an_image_is_told(engine: Engine) -> None:

@@ -219,7 +219,7 @@ def test_a_clear_names_what_was_revoked_as_written_and_what_is_clearing_is_not_r
     revoke(engine, P, Selector(keys=["a"]), ("f",))
     seen = plan_clear(engine, P, ClearRequest(Selector(key_prefix="a")))
     assert seen.plan is not None
-    assert json.loads(seen.plan.fields)["f"] == {"written": [1], "backend_meta": [1]}
+    assert json.loads(b"".join(seen.plan.fields))["f"] == {"written": [1], "backend_meta": [1]}
     assert revoke(engine, P, Selector([0, 1]), ("f", "r"))[0] == 2
     abort_clear(engine, seen.clear.clear_id)
     assert [made for _, made in get_partition(engine, P).fields] == [1, 2]

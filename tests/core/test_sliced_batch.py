@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from app.reply import Reply, large_reply, reply
-from app.routes.batch_meta_render import batch_meta
+from app.routes.batch_meta_render import batch_meta, columns
 from app.routes.clears_render import planned_clear
 from core.arrays import Ints
 from core.engine import Engine
@@ -125,7 +125,7 @@ def change(engine: Engine, chance: np.random.Generator) -> None:
 
 def told(batch: Batch, *, is_large: bool) -> bytes:
     body = batch_meta(batch)
-    made = large_reply(body, apart=batch.backend_meta) if is_large else reply(body, apart=batch.backend_meta)
+    made = large_reply(body, apart=columns(batch)) if is_large else reply(body, apart=columns(batch))
     while not hasattr(made, "body"):
         try:
             next(made)
@@ -206,7 +206,7 @@ def test_a_large_reply_is_the_bytes_of_a_small_one_in_steps(monkeypatch: pytest.
     indexes = np.arange(ROWS)
     batch = describe(partition, partition.rows.locate(indexes), indexes, View(None, ALL_PARTS))
     expected = told(batch, is_large=False)
-    steps = list(large_reply(batch_meta(batch), apart=batch.backend_meta))
+    steps = list(large_reply(batch_meta(batch), apart=columns(batch)))
     assert len(steps) >= len(expected) // 200
     assert told(batch, is_large=True) == expected
     assert msgspec.json.decode(expected)["size"] == ROWS
