@@ -4,6 +4,7 @@ import http.client
 import json
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from .profile import Profile
 
 HOST = "127.0.0.1"
 READY_S, STOP_S, CALL_S = 60, 15, 120
+REST_S = 0.3
 CHUNK = 8192
 CHECKOUT = Path(__file__).resolve().parent.parent
 SEEN = "seen.json"
@@ -42,6 +44,17 @@ class Server:
         if answer.status >= 300:
             raise StartFailed(f"{method} {path}: {answer.status} {content[:300].decode(errors='replace')}")
         return json.loads(content)
+
+    def rest(self) -> None:
+        """Wait until the service has nothing to do: for a while it takes no time of the processor."""
+        before, took = -1, self._ticks()
+        while took > before:
+            time.sleep(REST_S)
+            before, took = took, self._ticks()
+
+    def _ticks(self) -> int:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
 
     def load(self, partition: str, profile: Profile) -> None:
         """Write all rows of the profile."""

@@ -69,6 +69,7 @@ def parked(ours: Server, claims: Sequence[bytes]) -> Iterator[None]:
         lines = [stack.enter_context(socket.create_connection((HOST, ours.port))) for _ in claims]
         for line, claim in zip(lines, claims, strict=True):
             line.sendall(claim)
+        ours.rest()  # what the claims look at is built first
         _require_silence(lines, SETTLE_S)
         yield
         _require_silence(lines, 0)

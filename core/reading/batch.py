@@ -16,6 +16,7 @@ from core.state.cells.readiness import WORD, bit_column, covers
 from core.state.cells.shapes import Sizes
 from core.state.partition import Partition
 
+FEW = 64  # rows for which to encode all columns of sizes at once costs less than to find the equal ones
 DEFAULT_INCLUDE = frozenset({"field_schema", "custom_meta", "backend_meta"})
 
 
@@ -129,6 +130,8 @@ class BatchColumns:
         once, and are then one and the same `bytes`.
         """
         table = np.ascontiguousarray(self.partition.grid.sizes.at(self._at, text.slots).T)
+        if text.ragged and 0 < len(self.rows) <= FEW and self._has_all and text.is_rank_1:
+            return encode.few_sizes(table, [one.flat for one in text.ragged], self.expand)
         encoded: dict[tuple[object, ...], bytes] = {}
         return [self._column(one, table, encoded) for one in text.ragged]
 

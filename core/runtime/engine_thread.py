@@ -152,13 +152,23 @@ class EngineThread:
                 self._hold(self.inbox.get_nowait())
         self._hold(self._engine.settle)
         self._hold(self._end_what_is_due)
+        self._make_known()
+        if self._slices or self._engine.gone:
+            self._go_on()
+            self._make_known()
+
+    def _make_known(self) -> None:
+        """Append what was changed, then deliver what was decided."""
+        self._journal.commit()
+        self._tell_of_cut()
+        self._deliver()
+
+    def _go_on(self) -> None:
+        """One step of each kind of work that is done in slices. Nobody whose call is decided waits for it."""
         if self._slices:
             self._hold(self._take_a_step)
         if self._engine.gone:
             self._hold(partial(next, self._burial))
-        self._journal.commit()
-        self._tell_of_cut()
-        self._deliver()
 
     def _hold(self, job: Callable[[], object]) -> None:
         """Do one thing during which nothing else is done, and try the parked calls that it concerns."""

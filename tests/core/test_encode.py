@@ -58,3 +58,20 @@ def test_cells_are_a_constant_only_where_two_or_more_are_the_same_bytes(cells: l
 @given(st.lists(st.integers(0, 1), max_size=6), st.booleans())
 def test_bits_read_back_as_they_were(bits: list[int], expand: bool) -> None:
     assert read(encode.bits(np.array(bits, np.uint8), len(bits), expand), len(bits)) == bits
+
+
+@given(
+    st.lists(
+        st.lists(st.integers(0, 3), min_size=1, max_size=1) | st.lists(st.integers(0, 2), min_size=1, max_size=5),
+        min_size=1,
+        max_size=6,
+    ),
+    st.data(),
+    st.booleans(),
+)
+def test_few_sizes_are_those_of_each_field(columns: list[list[int]], data: st.DataObject, expand: bool) -> None:
+    rows = min(map(len, columns))
+    table = np.array([column[:rows] for column in columns], np.int32)
+    flat = data.draw(st.lists(st.booleans(), min_size=len(table), max_size=len(table)))
+    alone = [encode.sizes(table[i : i + 1], None, expand, flat[i]) for i in range(len(table))]
+    assert encode.few_sizes(table, flat, expand) == alone

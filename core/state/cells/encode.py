@@ -84,6 +84,20 @@ def sizes(values: Sizes, has: Bits | None, expand: bool, flat: bool) -> bytes:
     return column(cells.tolist(), expand)
 
 
+def few_sizes(table: Sizes, flat: Sequence[bool], expand: bool) -> list[bytes]:
+    """int32 [fields, rows], one of each at least: as `sizes` of each field, of rank 1 and there for all rows."""
+    lines = array(table)[2:-2].split(b"],[")
+    shares = (table == table[:, :1]).all(1).tolist() if table.shape[1] > 1 and not expand else [False] * len(lines)
+    return [_few(*one) for one in zip(lines, shares, flat, strict=True)]
+
+
+def _few(line: bytes, is_constant: bool, flat: bool) -> bytes:
+    before, between, after = (b"[", b",", b"]") if flat else (b"[[", b"],[", b"]]")
+    if is_constant:
+        return b'{"const":' + before[1:] + line[: line.index(b",")] + after[1:] + b"}"
+    return before + (line if flat else line.replace(b",", between)) + after
+
+
 def _is_constant(values: Sizes) -> bool:
     rank, rows = values.shape
     if np.count_nonzero(values[:, 0] == values[:, -1]) < rank:
