@@ -7,10 +7,10 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Ints, pack
+from core.arrays import Ints, pack, unpack
 from core.engine import Engine
 from core.errors import ClaimNotFound, Invalid, LeaseLost
-from core.events import AnyEvent, Extended, LeasesEnded, Settled
+from core.events import Extended, LeasesEnded, Settled
 from core.state.leases import Lease, fates_of
 from core.state.partition import Partition
 from core.state.transitions import ACCEPTED, LOST, OPEN, REJECTED, RELEASED
@@ -177,7 +177,7 @@ def _each(lease: Lease, column: npt.NDArray[C], indexes: Ints) -> npt.NDArray[C]
     return column[order[np.searchsorted(lease.indexes[order], indexes)]]
 
 
-def _let_go(engine: Engine, leases: Sequence[Lease]) -> list[AnyEvent]:
+def _let_go(engine: Engine, leases: Sequence[Lease]) -> list[LeasesEnded]:
     """The events that end leases: expired, or their worker died. Either may be the fault of a sample, so it counts."""
     by_task: dict[tuple[str, str], list[Lease]] = {}
     for lease in leases:
@@ -250,9 +250,9 @@ def release_worker(engine: Engine, worker: str) -> tuple[int, list[str]]:
     held = [lease for lease in engine.leases.open.values() if lease.worker == worker]
     if not held:
         return 0, []
-    rows = int(np.count_nonzero(fates_of(held) == OPEN))
-    engine.commit(*_let_go(engine, held))
-    return rows, [lease.claim_id for lease in held]
+    ended = _let_go(engine, held)
+    engine.commit(*ended)
+    return sum(len(unpack(one.released)) + len(unpack(one.worn)) for one in ended), [lease.claim_id for lease in held]
 
 
 def list_dead(engine: Engine, partition_id: str, task: str) -> tuple[Partition, list[Dead]]:

@@ -62,7 +62,8 @@ class Lease:
     def close(self) -> None:
         """No row is held any more. Many such are remembered: what is the same for all rows is one array for them."""
         self.is_closed = True
-        self.attempts, self.fate = _shared(self.attempts), _shared(self.fate)
+        if len(self.fate) >= FEW:
+            self.attempts, self.fate = _shared(self.attempts), _shared(self.fate)
 
     def settle(self, indexes: Ints, fate: int) -> None:
         """Rows of these indexes are no longer held."""
@@ -107,13 +108,10 @@ class Leases:
     def close(self, leases: Iterable[Lease]) -> None:
         """These open leases have no open row left."""
         for lease in leases:
-            self._close(lease)
+            lease.close()
+            self._deadlines.discard(lease.number)
+            self.closed[lease.number] = self.open.pop(lease.number)
         self._forget_oldest()
-
-    def _close(self, lease: Lease) -> None:
-        lease.close()
-        self._deadlines.discard(lease.number)
-        self.closed[lease.number] = self.open.pop(lease.number)
 
     def _forget_oldest(self) -> None:
         """One look for all: the first key of a dict is slow to find once many before it were deleted."""
@@ -161,8 +159,6 @@ def lose(leases: Sequence[Lease], indexes: Ints | None = None) -> list[Lease]:
 
 
 def _shared(column: "npt.NDArray[Any]") -> "npt.NDArray[Any]":
-    if len(column) < FEW:
-        return column
     values = column.tobytes()  # compared as bytes: for some rows that is a tenth of what numpy's own functions cost
     if values != values[: column.itemsize] * len(column):
         return column
