@@ -33,9 +33,7 @@ class ServiceState:
         self.revision = 0  # of the last change
         self.epoch = 1  # rises with each restore
         self.history = ""  # names this history once a checkpoint was made; "" until then
-        self.gone: list[Partition] | None = (
-            None  # large ones that are deleted and not freed yet; None: they are freed at once
-        )
+        self.gone: list[Partition] | None = None  # large deleted ones, to be freed yet; None: they are freed at once
         self.changed: set[str] = set()  # partitions that changed since the calls that wait were last looked at
 
     @property
