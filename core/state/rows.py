@@ -212,7 +212,7 @@ class Rows(Columns):
             self.by_key.pop(key, None)
         self.keys[rows] = NULL
         if not self.by_key:
-            self.keys = None
+            self.keys, self.by_key = None, {}  # an emptied dict keeps what it took
 
     def compact(self, rows: Ints, capacity: int) -> None:
         """Closes the gaps: only these rows (row 0 first) remain."""

@@ -5,6 +5,7 @@ A field knows nothing of readiness; callers pass the rows that have it (`holders
 
 from collections.abc import Callable
 from copy import copy
+from functools import lru_cache
 
 import numpy as np
 import orjson
@@ -19,6 +20,11 @@ from .json_cells import NULL
 from .signatures import FieldSignature
 
 Holders = Callable[[], Ints]
+
+
+@lru_cache(4096)
+def _quoted(name: str) -> bytes:
+    return orjson.dumps(name) + b":"
 
 
 class CellColumn:
@@ -120,7 +126,7 @@ class Field:
 
     def __init__(self, name: str, bit: int, declared: Declared | None) -> None:
         self.name = name
-        self.quoted = orjson.dumps(name) + b":"
+        self.quoted = _quoted(name)
         self.bit = bit
         self.backend = CellColumn()
         self.declare(declared)

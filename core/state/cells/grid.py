@@ -116,7 +116,7 @@ class Grid:
             self._add(declared.name, declared)
         else:
             field.adopt(declared)
-            self._forget_worked_out()
+        self._forget_worked_out()
 
     def produce(self, rows: Ints, event: Produced) -> tuple[Placement, Ints, Ints]:
         """Make the event's fields ready for `rows`. Returns their placement, and the rows' words before and after."""
@@ -136,11 +136,13 @@ class Grid:
         return found, before, after
 
     def _place(self, signature: bytes) -> Placement:
-        signatures = from_bytes(signature)
+        signatures, known = from_bytes(signature), len(self.fields)
         for one in signatures:
             field = self.fields.get(one.name) or self._add(one.name, None)
             if field.slot is None:
                 field.become(one, self.sizes.reserve(one.rank or 0))
+        if len(self.fields) > known:
+            self._forget_worked_out()
         self._asked.clear()
         return self._remember(signature, signatures)
 
@@ -152,7 +154,6 @@ class Grid:
             self.revoked.reserve(self.capacity, bit + 1)
             self.produced = grown(self.produced, self.status.width * WORD, 0)
             self.hidden = grown(self.hidden, self.status.width * WORD, 0)
-        self._forget_worked_out()
         return field
 
     def _reshape(self, found: Placement, rows: Ints, sizes: Sizes, had: Ints) -> None:
@@ -165,12 +166,17 @@ class Grid:
         self._forget_worked_out()
 
     def _put_cells(self, found: Placement, rows: Ints, cells: Sequence[bytes | list[bytes]], had: Ints) -> None:
-        capacity = self.capacity
+        is_new = not (self.produced[found.bits].any() or self.revoked.count[found.bits].any())
+        is_changed = False
         for field, value, const in zip(found.fields, cells, found.consts, strict=True):
             if const is None or value != const:
-                field.backend.put(rows, value, _Others(self, field, rows, had), capacity)
-                if const != field.backend.constant:
-                    self._forget_worked_out()
+                if is_new and const is not None and isinstance(value, bytes):
+                    field.backend.const = value
+                else:
+                    field.backend.put(rows, value, _Others(self, field, rows, had), self.capacity)
+                is_changed |= const != field.backend.constant
+        if is_changed:
+            self._forget_worked_out()
 
     def _count(self, found: Placement, before: Ints, after: Ints) -> None:
         if np.count_nonzero(before & found.mask):
