@@ -16,7 +16,7 @@ import pytest
 
 from batchmeta import AsyncClient, Client, Retries
 from tests.client.relay import FAULTS, Relay, relay
-from tests.conftest import DEADLINE_S
+from tests.conftest import DEADLINE_S, ServerProcess
 
 ROUNDS = 100 if os.environ.get("TEST_LONG") == "1" else 8
 SEED = int(os.environ.get("TEST_SEED", "7"))
@@ -57,9 +57,17 @@ def _transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr("batchmeta.transports.find_spec", lambda name: None)
 
 
+@pytest.fixture(scope="module")
+def own_url() -> Iterator[str]:
+    """A server of these tests alone: where others left leases, those end some time, and each end is a change."""
+    server = ServerProcess("--journal", "memory:")
+    yield server.url
+    assert server.stop() == 0
+
+
 @pytest.fixture
-def account(server_url: str) -> Account:
-    return Account(server_url)
+def account(own_url: str) -> Account:
+    return Account(own_url)
 
 
 @pytest.fixture
