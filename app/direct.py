@@ -1,4 +1,4 @@
-"""Answers a request to one of our operations past ASGI: no task unless the call waits, and one write for the reply.
+"""Answers requests to operations without ASGI: no task unless the call waits, and one write for the reply.
 
 The guard's and the endpoint's checks are made as soon as the headers are whole, the call when its body is. What is
 answered without the engine is answered in the loop's next turn, so that whatever came behind it is read first.

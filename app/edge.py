@@ -5,8 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal
 
+from core.operations.claim_request import ClaimRequest
 from core.runtime.executor import Executor
 from core.samplers import Sampler
+from core.state.cells.signatures import Memo
 
 from .settings import Settings
 from .snapshots.checkpoints import Checkpoints
@@ -25,5 +27,7 @@ class Edge:
     checkpoints: Checkpoints
     samplers: Mapping[str, type[Sampler]] = field(default_factory=dict)
     waiting: dict[str, int] = field(default_factory=dict)
+    # What claims ask for, by the identity of a body that is decoded once, which it holds, and by task.
+    asked: Memo[tuple[int, str], tuple[object, ClaimRequest]] = field(default_factory=Memo)
     # One thread: each more is one more that the loop waits for when it wants the interpreter.
     decoding: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "decode"))

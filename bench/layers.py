@@ -27,7 +27,7 @@ RULES: tuple[tuple[str, str, str], ...] = (
     ("app/reply.py", "Reply.add_headers", "reply"),
     ("app/incoming.py", "Incoming._submit", "hop"),
     ("app/pieces.py", "", "decode"),
-    ("app/forms.py", "", "decode"),
+    ("app/one_row_body.py", "", "decode"),
     ("app/contract.py", "_body_decoder.<locals>.decode", "decode"),
     ("app/contract.py", "_query_decoder.<locals>.decode", "decode"),
     ("app/convert.py", "", "decode"),

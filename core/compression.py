@@ -1,4 +1,4 @@
-"""Bytes made smaller by zstd, which Python has of its own from 3.14 on; before that its backport is the same."""
+"""Compresses and decompresses bytes with zstd: Python has it from 3.14 on, its backport serves older ones."""
 
 import sys
 from collections.abc import Callable

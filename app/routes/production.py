@@ -21,8 +21,8 @@ from core.reading.selectors import Selector
 
 from ..contract import Routes
 from ..convert import columns, listed, listed_indexes, row_write, selector
-from ..forms import ProduceReader
 from ..incoming import Incoming
+from ..one_row_body import ProduceReader
 from ..reply import Reply
 from . import production_render as render
 from .samples import WRITE_ERRORS

@@ -12,7 +12,6 @@ from core.operations import claim as operations
 from core.operations import consumption, leases
 from core.operations.claim_slices import Claiming, in_slices
 from core.operations.parked import Parked
-from core.state.cells.signatures import Memo
 from core.state.where import where
 
 from ..contract import Routes
@@ -128,17 +127,14 @@ def explain(call: Incoming, body: Claim) -> Awaitable[Reply]:
     return call.engine(_EXPLAIN, render.explained, call.partition_id, _wanted(call, body))
 
 
-_asked: Memo[tuple[int, str], tuple[Claim, operations.ClaimRequest]] = Memo()
-
-
 def _wanted(call: Incoming, body: Claim) -> operations.ClaimRequest:
     """What is asked for; worked out once for a body that is decoded once, which is known by being the same object."""
-    known = _asked.get((id(body), call.task))
+    known = call.edge.asked.get((id(body), call.task))
     if known is not None and known[0] is body:
         return known[1]
     wanted = _checked(call, body)
     if body.sampler is None:
-        _asked.put((id(body), call.task), (body, wanted))
+        call.edge.asked.put((id(body), call.task), (body, wanted))
     return wanted
 
 

@@ -2,7 +2,7 @@
 
 from core.events import Limited, Limits, PartitionDeleted, PartitionMade, PartitionSet, Sealed
 from core.state import bounded_dict
-from core.state.graveyard import AT_ONCE
+from core.state.freeing import AT_ONCE
 from core.state.partition import Partition, limits_of
 from core.state.service import ServiceState
 from core.state.transitions import COMMITTED

@@ -1,4 +1,4 @@
-"""Applies changes that are alike as one: new rows of one partition, a change each, as those of a single write; claims.
+"""Applies several changes of one kind at once: puts of one new row each, or claims, of one partition.
 
 Only the rows' revisions and the history of keys tell writes from one, and are set as one after the other would.
 """

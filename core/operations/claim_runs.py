@@ -1,4 +1,4 @@
-"""Runs of claims: the same request again and again, as ranks send it, lowest indexes first and consumed at once.
+"""Runs of claims: equal claims that follow each other, lowest indexes first and consumed at once, applied together.
 
 As core.writing.runs has it of puts: the first claim is an ordinary one and begins the run, a further one is decided
 against the partition and what the run has handed out, and its change is put off. The rows of several claims are looked

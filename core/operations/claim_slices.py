@@ -1,4 +1,4 @@
-"""Claims in large partitions: what one looks at is built in slices, between other calls, while its caller waits.
+"""Builds the supply of a claim in a large partition in slices, while its caller waits and other calls run.
 
 A supply, its `where` and what a sampler keeps of it are brought up to date in steps of at most STEP blocks of rows. A
 claim for which all this is up to date has little to look at, and is made as anywhere.

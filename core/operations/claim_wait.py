@@ -1,4 +1,4 @@
-"""A claim that waits: whether to try it again, and what it lacks meanwhile. It holds its supply, which is so kept."""
+"""Says of a waiting claim whether to try it again, and what it lacks. Its supply is kept as long as it waits."""
 
 from core.engine import Engine
 from core.errors import TooManyWaiting

@@ -1,4 +1,4 @@
-"""Batch meta of many rows, in slices: what it tells is copied when it is asked for, and told afterwards.
+"""Describes many rows in slices: their state is copied in the first step and encoded in the later ones.
 
 The copy is a partition of its own that has these rows and fields alone, so that `describe` tells of it what it would
 have told of the rows then. Of cells it is noted at first where they are in their buffers: a buffer's text grows or is

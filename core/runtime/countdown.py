@@ -1,4 +1,4 @@
-"""Counts what has come, and says who has waited for so much."""
+"""Counts rows that became ready, and names the calls that waited for that many."""
 
 import heapq
 from collections.abc import Iterator

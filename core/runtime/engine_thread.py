@@ -28,7 +28,7 @@ from core.journal.errors import JournalError
 from core.operations import expiry
 from core.operations.parked import Parked
 from core.slices import Sliced
-from core.state.graveyard import bury_all
+from core.state.freeing import free_all
 from core.state.kept_replies import Keepable, Keyed, kept
 from core.state.supply.news import Lack
 
@@ -61,7 +61,7 @@ class EngineThread:
         self.longest_hold_s = 0.0  # of one call, one step, or all that was due in one drain
         self._lot: ParkingLot[Call] = ParkingLot()
         self._slices: Slices[Call] = Slices()
-        self._burial: Sliced[None] = bury_all(engine)
+        self._freeing: Sliced[None] = free_all(engine)
         self._decided: dict[str, bytes] = {}  # digests of the calls that this drain has answered, by key
         self._answers: list[Answer] = []  # of this drain
         self._cuts: list[asyncio.Future[EntryId]] = []  # resolved once this drain closes the journal's newest part
@@ -168,7 +168,7 @@ class EngineThread:
         if self._slices:
             self._hold(self._take_a_step)
         if self._engine.gone:
-            self._hold(partial(next, self._burial))
+            self._hold(partial(next, self._freeing))
 
     def _hold(self, job: Callable[[], object]) -> None:
         """Do one thing during which nothing else is done, and try the parked calls that it concerns."""

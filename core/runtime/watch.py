@@ -1,4 +1,4 @@
-"""Which waiting calls of one partition a change may serve: those are looked at, and no others.
+"""Finds the waiting calls of one partition that a change may serve. The others are not looked at.
 
 Theory of operation. A claim that was looked at in vain says what it lacks (`core.state.supply.news.Lack`): so many more
 rows with its fields, and maybe with its `where`. A change says what it did (`News`). Rows that it touched are examined

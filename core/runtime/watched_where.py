@@ -1,4 +1,4 @@
-"""Waiting claims with a `where`: rows that came are decoded once, and held against the predicates they may fulfil.
+"""Finds the waiting claims whose `where` a touched row fulfils. The row is decoded once, however many claims wait.
 
 A predicate that names values (`==`, `in`) is found by what the row has at its path; the others are tried on each row.
 """

@@ -8,8 +8,8 @@ from typing import Final
 
 from core.state.service import ServiceState
 
-from .reading import Reading
-from .writing import Writing
+from .image_reader import ImageReader
+from .image_writer import ImageWriter
 
 STATE: Final = ("partitions", "deleted", "leases", "clears", "replies", "next_index", "revision", "epoch", "history")
 """What a snapshot holds; the rest of the state is derived, or what the service was started with."""
@@ -17,7 +17,7 @@ STATE: Final = ("partitions", "deleted", "leases", "clears", "replies", "next_in
 
 def image(state: ServiceState) -> bytes:
     """The state between two changes, as bytes; the same state gives the same bytes."""
-    return Writing().written([getattr(state, name) for name in STATE])
+    return ImageWriter().written([getattr(state, name) for name in STATE])
 
 
 def restore(state: ServiceState, data: bytes) -> None:
@@ -25,7 +25,7 @@ def restore(state: ServiceState, data: bytes) -> None:
 
     Raises ValueError for bytes that are no image of this version.
     """
-    values, bounds = Reading(state.words).read(data), state.replies
+    values, bounds = ImageReader(state.words).read(data), state.replies
     if len(values) != len(STATE):
         raise ValueError(f"an image has {len(STATE)} parts, these bytes {len(values)}")
     for name, value in zip(STATE, values, strict=True):

@@ -1,4 +1,4 @@
-"""Forms: what one-row writes have in common whose schemas differ in sizes alone, and whose backend meta are equal.
+"""Forms of one-row writes. Two writes have one form if only the sizes in their schemas differ.
 
 A worker writes row after row in one form. What that means is worked out once; of each further row its sizes are new.
 """

@@ -1,4 +1,4 @@
-"""Runs: puts of one new key each, of one form, to one partition, which follow each other and are applied together.
+"""Runs of puts: puts of one new row each that follow each other, in one form and partition, are applied together.
 
 Theory of operation. The first put of a form is an ordinary write, and begins a run. A further one is decided against
 the partition and what the run holds: it has the same events, revision and refusals as if each had been applied at once.
@@ -33,7 +33,7 @@ class Put:
     custom_meta: Column | None
 
 
-class Run:
+class PutRun:
     """What its puts have in common. `names`: keys (JSON strings) of those that are put off."""
 
     __slots__ = (
@@ -116,9 +116,9 @@ def _meta(checker: CellChecker, column: Column) -> bytes:
 
 
 def follow(engine: Engine, put: Put) -> tuple[int, int] | None:
-    """As `Run.put` of the run that there is."""
+    """As `PutRun.put` of the run that there is."""
     run = engine.run
-    return run.put(engine, put) if isinstance(run, Run) else None
+    return run.put(engine, put) if isinstance(run, PutRun) else None
 
 
 def begin(engine: Engine, form: Form, events: list[AnyEvent]) -> None:
@@ -135,4 +135,4 @@ def begin(engine: Engine, form: Form, events: list[AnyEvent]) -> None:
     placement = partition.grid.placement(produced.signature)
     if placement is None or placement.turning or not placement.settled or placement.consts != produced.backend:
         return
-    engine.run = Run(partition, form, placement, events)
+    engine.run = PutRun(partition, form, placement, events)

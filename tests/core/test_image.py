@@ -24,8 +24,8 @@ from core.samplers.rank_aware import RankAware
 from core.samplers.seqlen_balanced import SeqlenBalanced
 from core.samplers.sequential import Sequential
 from core.snapshot.image import STATE, image, restore
-from core.snapshot.reading import Reading
-from core.snapshot.writing import Writing
+from core.snapshot.image_reader import ImageReader
+from core.snapshot.image_writer import ImageWriter
 from core.state.transitions import ACCEPTED
 from tests.core.test_where import parsed
 from tests.core.world import Book, Clock, Schema, add, add_keys, new_engine, write
@@ -180,7 +180,7 @@ def columns(partitions: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return lambda self, values: (seen.append(kind.__name__), column(self, values))[1]
 
     with monkeypatch.context() as patch:
-        for kind in (Writing, Reading):
+        for kind in (ImageWriter, ImageReader):
             patch.setattr(kind, "column", told(kind, kind.column))
         from_image(image(engine))
     return seen

@@ -28,7 +28,7 @@ from core.reading.sliced_batch import described
 from core.samplers import sampler
 from core.slices import Sliced, at_once
 from core.state.cells.json_cells import Const
-from core.state.graveyard import bury_all
+from core.state.freeing import free_all
 from tests.core.world import ALL_PARTS, OBJECT, TENSOR, Schema, add, add_keys, new_engine, write
 
 P, ROWS = "p", 40
@@ -163,9 +163,9 @@ def _changing(engine: Engine, chance: np.random.Generator, steps: Sliced[Any]) -
         elif P in engine.partitions:
             delete_partition(engine, P, None)
             assert engine.gone
-            burial = bury_all(engine)
+            freeing_steps = free_all(engine)
             while engine.gone:
-                next(burial)
+                next(freeing_steps)
 
 
 @pytest.mark.parametrize("seed", range(6))

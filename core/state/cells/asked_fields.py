@@ -1,6 +1,4 @@
-"""A list of fields as readers ask for it, worked out once and valid until a field of the partition changes: workers ask
-for the same fields again and again.
-"""
+"""Prepares a list of fields that readers ask for. It is kept until a field of the partition changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

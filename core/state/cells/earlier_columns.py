@@ -1,4 +1,4 @@
-"""Equal columns of one JSON object: the first is told in full, the others by its name (contract#share-columns)."""
+"""Finds equal columns of one reply: the first stands in full, the others refer to it (contract#share-columns)."""
 
 from .encode import Piece, Pieces
 from .fields import Field

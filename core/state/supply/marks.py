@@ -1,4 +1,4 @@
-"""When blocks of 1,024 rows were last touched: a change marks them, and who keeps something of rows looks there alone.
+"""Remembers which blocks of 1,024 rows changes touched, so that a supply is brought up to date from these alone.
 
 A mark costs the rows of its change, however many look. Who looks keeps the number it has seen, so it is never too far
 behind: it has all blocks to look at, at most. Of the last few marks the rows are known, so that who is nearly up to

@@ -1,4 +1,4 @@
-"""What all tasks share: which rows are ready for a list of fields, and which fulfil a `where`. One each, whoever asks.
+"""Sets of rows that all tasks share: one for each list of fields (its ready rows), one for each `where`.
 
 Kept as long as a supply uses it, and brought up to date only when one is asked for. Derived, like every supply.
 """

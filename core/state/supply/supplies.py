@@ -13,7 +13,7 @@ from core.state.where import Where
 
 from .news import ANY, News
 from .shared import Passing, Ready, Table
-from .supply import Changes, Supply
+from .supply import PartitionMarks, Supply
 
 MAX_RECENT = 64
 MAX_KEPT_BYTES = 512 << 20  # for one partition: 256 waiting tasks at a million rows, 9,000 at 30,000
@@ -35,7 +35,7 @@ class Supplies:
         self._kept: WeakValueDictionary[Key, Supply] = WeakValueDictionary()
         self._ready: WeakValueDictionary[tuple[str, ...], Ready] = WeakValueDictionary()
         self._passing: WeakValueDictionary[Where, Passing] = WeakValueDictionary()
-        self._changes = Changes()
+        self._changes = PartitionMarks()
 
     def of(self, table: Table, task: str, fields: tuple[str, ...], where: Where | None) -> Supply:
         """The one of these, up to date."""

@@ -34,7 +34,7 @@ IndexT = TypeVar("IndexT", bound=SamplerIndex)
 
 
 @dataclass(slots=True)
-class Changes:
+class PartitionMarks:
     """What changes of a partition have marked. `touched`: rows in being live or ready; `told`: in custom meta;
     `grouped`: in their group; `sized`: groups, in their size; `taken`: by task, rows that it took or gave back.
     `indexes`: all that samplers keep.
@@ -57,7 +57,7 @@ class Supply:
     )  # fmt: skip
 
     def __init__(
-        self, task: str, fields: tuple[str, ...], changes: Changes, shared: Ready, passing: Passing | None
+        self, task: str, fields: tuple[str, ...], changes: PartitionMarks, shared: Ready, passing: Passing | None
     ) -> None:
         self.task, self.fields = task, fields
         self.ready = IndexSet()

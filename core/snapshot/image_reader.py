@@ -1,4 +1,4 @@
-"""Reads what `writing.py` wrote: things first, each empty, then their members column by column."""
+"""Reads an image back: it makes all objects empty, then sets their members column by column."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -12,11 +12,11 @@ import numpy.typing as npt
 from core.arrays import Cells
 from core.state.cells.readiness import NewWords, StatusWords
 
+from .image_writer import MAGIC
 from .members import CLASSES, DERIVED, STRUCTS
-from .writing import MAGIC
 
 
-class Reading:
+class ImageReader:
     """One image being read. Equal texts are one object."""
 
     def __init__(self, new_words: NewWords) -> None:
@@ -72,7 +72,7 @@ class Reading:
                 _set(things, name, [new() for _ in things])
 
     def column(self, node: list[Any]) -> list[Any]:
-        """The inverse of `Writing.column`."""
+        """The inverse of `ImageWriter.column`."""
         return self._by_kind[node[0]](*node[1:])
 
     def _buffer(self, at: int) -> memoryview:

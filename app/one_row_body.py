@@ -1,4 +1,4 @@
-"""Reads the body of a produce of one row: one whose form came before is not decoded again, its sizes are read off.
+"""Reads the body of a one-row produce. If its form came before, only its sizes are read.
 
 A form is told by the bytes of `field_schema` with every digit made a 0, and by those of `backend_meta`. The digits in
 names and dtypes are compared, the other numbers are the sizes. What is wrong in any way is left to the whole decoder.

@@ -1,8 +1,9 @@
-"""Writes objects down as columns: what all things of one class have in one member is a column, and so is what the
-containers in a column hold. So the steps in Python are as many as classes and members, however many things there are.
+"""Writes an image by columns: one column for each class and member.
 
-A column is a list whose first item says of what kind all of its values are; `reading.py` has the same kinds, in the
-same order. Long columns of numbers are buffers, which stand after the rest and are read without being decoded.
+What the containers in a column hold is a column too. So the number of steps depends on classes and members alone.
+
+A column is a list whose first item says of what kind all of its values are; `image_reader.py` has the same kinds, in
+the same order. Long columns of numbers are buffers, which stand after the rest and are read without being decoded.
 """
 
 from collections import defaultdict
@@ -44,7 +45,7 @@ class _Kinds(dict[type, Kind]):
         return kind
 
 
-class Writing:
+class ImageWriter:
     """One image being written."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.convert import columns
-from app.forms import ProduceReader
+from app.one_row_body import ProduceReader
 from app.pieces import Pieces
 from batchmeta.wire.requests import Produce
 from core.engine import Engine

@@ -1,4 +1,4 @@
-"""Frees a deleted partition in slices: what millions of cells take is given back a part at a time."""
+"""Frees the memory of a deleted partition in slices."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,16 +12,16 @@ from .service import ServiceState
 AT_ONCE = 32_768  # cells or keys that are freed in one step
 
 
-def bury_all(state: ServiceState) -> Sliced[None]:
+def free_all(state: ServiceState) -> Sliced[None]:
     """Free what is gone of the state, one after the other, for ever; one that is in work is still among them."""
     while True:
         while state.gone:
-            yield from _bury(state.gone[0])
+            yield from _free(state.gone[0])
             del state.gone[0]
         yield
 
 
-def _bury(partition: Partition) -> Sliced[None]:
+def _free(partition: Partition) -> Sliced[None]:
     """Empty the partition, which nothing refers to any more."""
     rows, groups = partition.rows, partition.groups
     for column in (rows.keys, partition.custom_meta, groups.ids):

@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 
 from core.operations.partitions import delete_partition
-from core.state import graveyard
-from core.state.graveyard import bury_all
+from core.state import freeing
+from core.state.freeing import free_all
 from tests.core.running import running
 from tests.core.world import add, add_keys, new_engine, write
 
@@ -16,7 +16,7 @@ P, ROWS = "p", 50
 
 @pytest.fixture(autouse=True)
 def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graveyard, "AT_ONCE", 8)
+    monkeypatch.setattr(freeing, "AT_ONCE", 8)
     monkeypatch.setattr("core.apply.partitions.AT_ONCE", 8)
 
 
@@ -30,10 +30,10 @@ def test_a_step_frees_its_part() -> None:
     one = keys[ROWS]
     before = sys.getrefcount(one)
     delete_partition(engine, P, None)
-    burial, left = bury_all(engine), [len(by_key)]
+    freeing_steps, left = free_all(engine), [len(by_key)]
     steps = 0
     while engine.gone:
-        next(burial)
+        next(freeing_steps)
         steps += 1
         left.append(len(by_key))
     assert max(one - other for one, other in pairwise(left)) == 8
