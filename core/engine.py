@@ -71,6 +71,7 @@ class Engine(ServiceState):
         Raises JournalUnavailable, before anything is applied, where the journal is running out of room.
         """
         self._require_room()
+        self.settle()  # else what was put off would be applied after this, and take the revision back
         change = Change(self.revision + 1 if revision is None else revision, list(events))
         self.applying = True
         apply(self, change)

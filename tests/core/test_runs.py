@@ -4,7 +4,7 @@ byte for byte those of the same calls one after the other, whatever comes betwee
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import msgspec
@@ -20,6 +20,7 @@ from core.events import Change
 from core.operations.claim import ClaimRequest, claim, claim_now
 from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.delete import delete
+from core.operations.leases import Ack, ack
 from core.operations.partitions import delete_partition, patch_partition, seal_partition
 from core.operations.produce import RowWrite, insert, patch_custom_meta, produce
 from core.operations.revoke import revoke
@@ -35,9 +36,11 @@ from core.state.tasks import Task
 from core.writing.forms import Form, OneRow
 from tests.core.running import WatchedJournal, running
 from tests.core.test_where import parsed
-from tests.core.world import Schema, look
+from tests.core.world import Schema, add, look, new_engine
+from tests.core.world import write as world_write
 
 Step = tuple[Any, ...]
+TAKE_ONE = ClaimRequest("t", ("x",), 1, 1, 0.0, Sequential(), View())
 WHERE = parsed(("n", ">=", 1))
 FIRST = {"x": Schema("int64", lengths=[1]), "f": Schema("uint8", shape=[1, 1]), "o": Schema(kind="object")}
 FORMS = (
@@ -195,6 +198,17 @@ async def test_a_drain_of_puts_is_applied_as_two_writes(monkeypatch: pytest.Monk
         gate.open()
         assert [(await future).global_indexes.tolist() for future in futures] == [[n + 1] for n in range(64)]
     assert added == [1, 63]
+
+
+def test_a_change_of_leases_alone_comes_after_what_was_put_off() -> None:
+    engine = new_engine()
+    world_write(engine, "p", add(engine, "p", 3), ["x"])
+    leased = claim_now(engine, "p", replace(TAKE_ONE, task="leases", lease_s=60.0))
+    for _ in range(2):
+        claim_now(engine, "p", TAKE_ONE)
+    assert engine.pending
+    ack(engine, leased.claim_id, Ack(leased.lease.token, None, [], []))
+    assert [change.revision for change in engine.log] == list(range(1, engine.revision + 1))
 
 
 @pytest.mark.asyncio
