@@ -9,11 +9,13 @@ from core.errors import Invalid
 from core.limits import MAX_ROWS
 from core.operations import read as operations
 from core.reading.batch import View
+from core.reading.selectors import Selector
 
 from ..contract import Routes
 from ..convert import listed, selector, view
 from ..etags import etag_of, names_weakly
 from ..incoming import Incoming
+from ..pieces import Repeated
 from ..reply import Reply
 from . import batch_meta_render as render
 
@@ -46,6 +48,7 @@ _PAGE_EXAMPLE = {**EXAMPLE, "missing_keys": [], "next_cursor": None}
     example={"fields": ["input_ids"], "keys": ["7f_0_0", "7f_0_1"], "compact": True},
     reply_example=_PAGE_EXAMPLE,
     is_read=True,
+    reader=Repeated,
 )
 def read(call: Incoming, body: Read) -> Awaitable[Reply]:
     """Read batch meta of the selected samples; consumes nothing.
@@ -53,16 +56,28 @@ def read(call: Incoming, body: Read) -> Awaitable[Reply]:
     `production_status` is 1 where every requested field that the partition knows is produced. Name the fields you need:
     absent means all known now, so a status may fall as fields appear. Indexes not held keep their place with status 0.
     """
+    rows, wanted = _asked(call, body)
     return call.engine(
         operations.read,
-        render.page(),
+        render.page,
         call.partition_id,
-        selector(body),
-        view(body, body.fields),
+        rows,
+        wanted,
         bool(body.strict),
         body.limit or MAX_ROWS,
         body.cursor,
     )
+
+
+def _asked(call: Incoming, body: Read) -> tuple[Selector, View]:
+    """Which rows, and what of them; worked out once for a body that names no rows and is decoded once."""
+    known = call.edge.asked_reads.get(id(body))
+    if known is not None and known[0] is body:
+        return known[1]
+    asked = selector(body), view(body, body.fields)
+    if asked[0].is_absent:
+        call.edge.asked_reads.put(id(body), (body, asked))
+    return asked
 
 
 @routes.route(

@@ -47,21 +47,17 @@ def columns(batch: Batch) -> list[Pieces]:
     return parts if batch.backend_meta is None else [*parts, batch.backend_meta]
 
 
-def page(etag: str | None = None) -> Callable[[Batch], Reply | Sliced[Reply]]:
+def page(batch: Batch, etag: str | None = None) -> Reply | Sliced[Reply]:
     """Batch meta as a read gives it, with what was not found and where to go on."""
-
-    def render(batch: Batch) -> Reply | Sliced[Reply]:
-        body = batch_meta(batch)
-        body.missing_keys = list(batch.missing_keys)
-        body.next_cursor = batch.next_cursor
-        make = large_reply if body.size > AT_ONCE else reply
-        return make(body, etag=etag, apart=columns(batch))
-
-    return render
+    body = batch_meta(batch)
+    body.missing_keys = list(batch.missing_keys)
+    body.next_cursor = batch.next_cursor
+    make = large_reply if body.size > AT_ONCE else reply
+    return make(body, etag=etag, apart=columns(batch))
 
 
 def tagged_page(etag_of: EtagOf) -> Callable[[Batch | int], Reply | Sliced[Reply]]:
     """As `page` with an ETag; a bare revision means that the caller has it already: 304."""
     return lambda found: (
-        Reply(304, b"", etag_of(found)) if isinstance(found, int) else page(etag_of(found.revision))(found)
+        Reply(304, b"", etag_of(found)) if isinstance(found, int) else page(found, etag_of(found.revision))
     )

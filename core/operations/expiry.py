@@ -23,6 +23,9 @@ def expire(engine: Engine, now: float) -> None:
 
     What is more than leases.AT_ONCE or ROWS ends when this is called again, and is due until then.
     """
+    nearest = next_due(engine)
+    if nearest is None or nearest > now:
+        return
     leases.expire(engine, now)
     due: dict[str, list[int]] = {}
     rows = 0

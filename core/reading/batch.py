@@ -71,13 +71,17 @@ class BatchColumns:
         self._at = run_of(rows)
         self._words: Ints = partition.grid.status.gather(self._at)
         self._written = partition.grid.revoked.joined(rows, self._words)
-        self._everywhere: list[int] = np.bitwise_and.reduce(self._written, axis=0).tolist()
+        self._everywhere: list[int] = (
+            self._written[0] if len(rows) == 1 else np.bitwise_and.reduce(self._written, axis=0)
+        ).tolist()
         self._has_all = asked.all_in(self._everywhere)
 
     def status(self) -> Bits:
         """uint8 [rows]: 1 where every field is ready; all 0 without fields."""
         if not self.asked.fields:
             return np.zeros(len(self.rows), np.uint8)
+        if self._has_all and self._written is self._words:
+            return np.ones(len(self.rows), np.uint8)
         return covers(self._words, self.asked.mask).view(np.uint8)
 
     def has(self, fld: Field) -> Bits | None:
@@ -114,14 +118,10 @@ class BatchColumns:
         """Per field its schema; shapes only where the field is ragged."""
         text = self.asked.schema_text(compact)
         if len(self.rows) == 1 and self._has_all and text.is_rank_1:
-            return text.filled(self._one_size(text))
+            sizes: list[int] = self.partition.grid.sizes.at(self._at, text.slots)[0].tolist()
+            return text.of_one_row % tuple(sizes)
         columns = self._sizes(text)
         return text.filled(_shared(text, columns) if self.share else columns)
-
-    def _one_size(self, text: SchemaText) -> list[bytes]:
-        """The columns of one row, which has all of the fields, all of rank 1."""
-        sizes: list[int] = self.partition.grid.sizes.at(self._at, text.slots)[0].tolist()
-        return [b"[%d]" % n if one.flat else b"[[%d]]" % n for n, one in zip(sizes, text.ragged, strict=True)]
 
     def _sizes(self, text: SchemaText) -> list[bytes]:
         """The column of each ragged field, in one gather.

@@ -31,18 +31,15 @@ class Selector:
     key_prefix: str | None = None
 
     def __post_init__(self) -> None:
-        if self._given() > 1:
+        if sum(one is not None for one in (self.indexes, self.keys, self.group_ids, self.key_prefix)) > 1:
             raise Invalid.at("body", f"give {SELECTORS}, not two of them")
         check_keys(self.keys or (), "body.keys")
         check_keys((self.key_prefix or "",), "body.key_prefix")
 
-    def _given(self) -> int:
-        return sum(one is not None for one in (self.indexes, self.keys, self.group_ids, self.key_prefix))
-
     @property
     def is_absent(self) -> bool:
         """No member is given: all rows are selected."""
-        return self._given() == 0
+        return self.indexes is None and self.keys is None and self.group_ids is None and self.key_prefix is None
 
 
 @dataclass(frozen=True, slots=True)

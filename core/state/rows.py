@@ -153,7 +153,7 @@ class Rows(Columns):
 
     def after(self, index: int, limit: int) -> Ints:
         """The first `limit` live rows whose global index is beyond `index`, in index order."""
-        start = int(np.searchsorted(self.global_index[: self.n], index, side="right"))
+        start = 1 if index < 0 else int(np.searchsorted(self.global_index[: self.n], index, side="right"))
         if self.live_count == self.n - 1:
             return np.arange(max(start, 1), min(self.n, max(start, 1) + limit))
         return np.flatnonzero(self.state[start : self.n] == LIVE)[:limit] + start

@@ -226,3 +226,22 @@ def test_the_last_sample_takes_an_undeclared_field_with_it(api: Api) -> None:
     fields = api.ok("GET", "")["fields"]
     assert fields == {"kept": {"kind": "tensor", "dtype": "int64", "ragged": False, "shape": None, "produced": 0}}
     api.ok("POST", "production", {"keys": ["c"], "create": True, "field_schema": {"gone": {"kind": "object"}}})
+
+
+def test_the_same_body_asks_each_partition_for_what_it_holds_then(filled: Api) -> None:
+    body = {"fields": ["ids"], "include": ["keys"]}
+    assert read(filled, **body)["keys"] == ["a", "b"]
+    filled.insert("c")
+    assert read(filled, **body)["keys"] == ["a", "b", "c"]
+    assert read(filled, **body, keys=["b"])["keys"] == ["b"]
+
+
+@pytest.mark.parametrize("compact", [True, False])
+def test_a_name_with_a_percent_sign_is_told_as_it_is(filled: Api, compact: bool) -> None:
+    schema = {"%d": {"dtype": "int64", "lengths": [3]}, "100%": {"dtype": "int64", "shape": [2]}}
+    filled.ok("POST", "production", {"keys": ["z"], "create": True, "field_schema": schema})
+    schema = read(filled, fields=["%d", "100%"], keys=["z"], compact=compact)["field_schema"]
+    assert schema["100%"]["shape"] == [2]
+    assert read(filled, fields=["%d", "100%"], keys=["a", "z"], compact=compact)["field_schema"].keys() == schema.keys()
+    sizes = {"lengths": [3]} if compact else {"shapes": [[3]]}
+    assert schema["%d"] == {"kind": "tensor", "dtype": "int64", "ragged": True, **sizes}

@@ -195,7 +195,7 @@ def _clock(connection: object, now: Callable[[], float]) -> None:
 
     class Loop:
         time = staticmethod(now)
-        call_later = staticmethod(lambda after, do: loop.call_later(after, do))
+        call_at = staticmethod(lambda when, do: loop.call_later(when, do))
 
     connection._loop = Loop()  # type: ignore[attr-defined]
 

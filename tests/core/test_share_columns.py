@@ -71,7 +71,7 @@ def _schema(chance: random.Random, lengths: list[int]) -> Schema:
 
 def asked(engine: Engine, indexes: list[int] | None, names: tuple[str, ...] | None, **how: bool) -> bytes:
     batch = read(engine, P, Selector(indexes=indexes), View(names, **how), False, MANY, None)
-    return batch_meta_render.page()(batch).body
+    return batch_meta_render.page(batch).body
 
 
 names = st.none() | st.lists(st.sampled_from([f"f{n}" for n in range(9)]), max_size=9).map(tuple)

@@ -72,7 +72,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         waiter: asyncio.Future[ReadAnswer] = self._loop.create_future()
         self._waiter = waiter
         self._silence_s, self._heard = silence_s, self._loop.time()
-        self._watch = self._loop.call_later(silence_s, self._look)
+        self._look_at(self._heard + silence_s)
         try:
             self._transport.write(request)
             self._unsent = self._transport.get_write_buffer_size()
@@ -80,8 +80,6 @@ class HttpConnection(asyncio.BufferedProtocol):
         except BaseException:
             self.abort()
             raise
-        finally:
-            self._watch.cancel()
 
     def abort(self) -> None:
         """End it at once. Nothing that was promised to the service is lost: an answer either came or did not."""
@@ -115,6 +113,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             lost = httpx.ReadError(str(error))
             lost.__cause__ = error
             self._fail(lost)
+        self._stop_looking()
         self._parser = None  # they hold each other
         self._when_lost(self)
 
@@ -162,15 +161,28 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._reason, self._fields, self._parts = b"", list[tuple[bytes, bytes]](), list[bytes]()
         self._is_begun = self._is_framed = self._is_packed = False
 
+    def _look_at(self, when: float) -> None:
+        """Look then, or before: most exchanges end first, and the next one finds the timer that they leave."""
+        if self._watch is None or self._watch.when() > when:
+            self._stop_looking()
+            self._watch = self._loop.call_at(when, self._look)
+
+    def _stop_looking(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+
     def _look(self) -> None:
-        """Time is up, unless a byte came, or the system took one, meanwhile."""
-        assert self._transport is not None  # noqa: S101 - it is made when the connection is
+        """Time is up, unless a byte came, or the system took one, meanwhile; or nobody waits."""
+        self._watch = None
+        if self._waiter is None or self._transport is None:
+            return
         now, unsent = self._loop.time(), self._transport.get_write_buffer_size()
         if unsent < self._unsent:
             self._unsent, self._heard = unsent, now
-        left = self._heard + self._silence_s - now
-        if left > 0:
-            self._watch = self._loop.call_later(left, self._look)
+        end = self._heard + self._silence_s
+        if end > now:
+            self._look_at(end)
         else:
             self._fail(httpx.ReadTimeout(f"nothing came for {self._silence_s:g} s"))
 

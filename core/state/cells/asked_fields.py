@@ -29,13 +29,15 @@ class Ragged:
 class SchemaText:
     """The JSON of schemas without their columns: `texts[i]` is followed by the column of `ragged[i]`.
 
-    `slots`: of the size table, those to gather. `is_rank_1`: every ragged field has sizes, of rank 1.
+    `slots`: of the size table, those to gather. `is_rank_1`: every ragged field has sizes, of rank 1. `of_one_row`: the
+    whole JSON object for one row, with a place for the size of each, to be used if so.
     """
 
     texts: list[bytes]
     ragged: list[Ragged]
     slots: slice | Ints
     is_rank_1: bool
+    of_one_row: bytes
 
     def filled(self, columns: Sequence[bytes]) -> bytes:
         """The JSON object, with these columns."""
@@ -98,7 +100,14 @@ def _schema_text(fields: Sequence[Field], compact: bool) -> SchemaText:
             texts.append(text)
             text = b"}"
     is_rank_1 = all(one.sizes is not None and one.field.rank == 1 for one in ragged)
-    return SchemaText([*texts, text + b"}"], ragged, together(slots), is_rank_1)
+    texts.append(text + b"}")
+    return SchemaText(texts, ragged, together(slots), is_rank_1, _of_one_row(texts, ragged))
+
+
+def _of_one_row(texts: Sequence[bytes], ragged: Sequence[Ragged]) -> bytes:
+    places = [b"[%d]" if one.flat else b"[[%d]]" for one in ragged]
+    quoted = [text.replace(b"%", b"%%") for text in texts]
+    return b"".join(part for pair in zip(quoted, [*places, b""], strict=True) for part in pair)
 
 
 def _is_flat(field: Field, compact: bool) -> bool:

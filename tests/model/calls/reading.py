@@ -22,14 +22,14 @@ def batch(
     body = members(global_indexes=indexes, fields=fields, include=sorted(ALL_PARTS), share_columns=share, **how)
     view = View(None if fields is None else tuple(fields), ALL_PARTS, share=share, **how)
     arguments = (name, Selector(indexes), view, False, MANY, None)
-    return Call("POST", of(name, "batch-meta"), body, read.read, batch_meta_render.page(), arguments)
+    return Call("POST", of(name, "batch-meta"), body, read.read, batch_meta_render.page, arguments)
 
 
 def batch_of(name: str, chosen: Chosen) -> Call:
     """Only which rows are meant."""
     body = selected(chosen) | {"fields": [], "include": []}
     arguments = (name, selector(chosen), View((), frozenset()), False, MANY, None)
-    return Call("POST", of(name, "batch-meta"), body, read.read, batch_meta_render.page(), arguments)
+    return Call("POST", of(name, "batch-meta"), body, read.read, batch_meta_render.page, arguments)
 
 
 def backend_meta(name: str, indexes: Sequence[int], fields: Sequence[str] | None) -> Call:
