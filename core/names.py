@@ -18,6 +18,14 @@ def check_name(name: str, loc: str) -> None:
         raise Invalid.at(loc, "must be 1-200 characters, no control characters, no / or \\, and not . or ..")
 
 
+def check_prefix(prefix: str, loc: str) -> None:
+    """What the names of partitions are to begin with; empty: all do."""
+    if len(prefix) > 200 or _SEPARATORS.search(prefix):
+        raise Invalid.at(
+            loc, "begins no name of a partition: at most 200 characters, no control characters, no / or \\"
+        )
+
+
 def check_keys(keys: Sequence[str], loc: str) -> None:
     """Keys of one call, in one pass."""
     if _CONTROL.search("".join(keys)):

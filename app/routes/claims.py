@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import AckClaim, Empty, ExtendClaim, ListClaims
-from core.names import check_name
+from core.names import check_name, check_prefix
 from core.operations import leases
 from core.operations.leases import Ack
 
@@ -79,11 +79,16 @@ def extend(call: Incoming, body: ExtendClaim) -> Awaitable[Reply]:
 
 @routes.route("GET", "/v1/claims", ListClaims, {200: replies.ClaimList}, reply_example={"claims": [_SEEN]})
 def list_claims(call: Incoming, query: ListClaims) -> Awaitable[Reply]:
-    """Open claims with a lease, oldest first: of a partition, a task, a worker where named."""
+    """Open claims with a lease, oldest first: of a partition, a task, a worker where named.
+
+    `prefix` keeps those of partitions whose name starts with it.
+    """
     for member in ("partition_id", "task", "worker"):
         if (name := getattr(query, member)) is not None:
             check_name(name, f"query.{member}")
-    return call.engine(leases.list_claims, render.claims, query.partition_id, query.task, query.worker)
+    prefix = query.prefix or ""
+    check_prefix(prefix, "query.prefix")
+    return call.engine(leases.list_claims, render.claims, query.partition_id, query.task, query.worker, prefix)
 
 
 @routes.route("GET", _CLAIM, Empty, {200: replies.ClaimSeen}, errors=("claim-not-found",), reply_example=_SEEN)

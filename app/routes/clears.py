@@ -4,6 +4,7 @@ from collections.abc import Awaitable
 
 from batchmeta.wire import replies
 from batchmeta.wire.requests import ClearQuery, Empty, ListClears, PlanClear
+from core.names import check_prefix
 from core.operations import clears
 from core.operations.clears import ClearRequest
 from core.state.where import some_where
@@ -96,9 +97,11 @@ def abort_clear(call: Incoming, body: Empty) -> Awaitable[Reply]:
 def list_clears(call: Incoming, query: ListClears) -> Awaitable[Reply]:
     """List clears in the order they were planned: the pending ones and the last 10,000 closed.
 
-    With `state` only those of that state.
+    With `state` only those of that state, with `prefix` only those of partitions whose name starts with it.
     """
-    return call.engine(clears.list_clears, render.clears, query.state, query.limit or 1000, query.cursor)
+    prefix = query.prefix or ""
+    check_prefix(prefix, "query.prefix")
+    return call.engine(clears.list_clears, render.clears, query.state, prefix, query.limit or 1000, query.cursor)
 
 
 @routes.route(

@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from batchmeta.wire import replies
 from batchmeta.wire.requests import Empty, ListPartitions, PartitionQuery, PatchPartition, PutPartition
 from core.errors import Invalid
+from core.names import check_prefix
 from core.operations import partitions as operations
 
 from ..contract import Routes
@@ -127,9 +128,9 @@ def list_partitions(call: Incoming, query: ListPartitions) -> Awaitable[Reply]:
 
     `prefix` keeps those whose name starts with it. Pass `next_cursor` back as `cursor` for the next page.
     """
-    return call.engine(
-        operations.list_partitions, render.partitions, query.prefix or "", query.limit or _PAGE, query.cursor
-    )
+    prefix = query.prefix or ""
+    check_prefix(prefix, "query.prefix")
+    return call.engine(operations.list_partitions, render.partitions, prefix, query.limit or _PAGE, query.cursor)
 
 
 @routes.route(

@@ -152,10 +152,17 @@ def get_clear(engine: Engine, name: str, expand: bool) -> SeenClear | Sliced[See
 
 
 def list_clears(
-    engine: Engine, state: ClearState | None, limit: int, cursor: str | None
+    engine: Engine, state: ClearState | None, prefix: str, limit: int, cursor: str | None
 ) -> tuple[list[tuple[Clear, float]], str | None]:
-    """(clear, age in seconds) in the order planned: pending ones and the last closed; None: of any state."""
-    found = (clear for clear in engine.clears.after(start_of(cursor, "x")) if state in (None, clear.state))
+    """(clear, age in seconds) in the order planned: pending ones and the last closed; None: of any state.
+
+    `prefix`: of partitions whose name begins so.
+    """
+    found = (
+        clear
+        for clear in engine.clears.after(start_of(cursor, "x"))
+        if state in (None, clear.state) and clear.partition_id.startswith(prefix)
+    )
     page = list(islice(found, limit + 1))
     more = cursor_for("x", page[limit - 1].number) if len(page) > limit else None
     return [(clear, _age(engine, clear)) for clear in page[:limit]], more

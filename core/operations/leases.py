@@ -232,13 +232,16 @@ def get_claim(engine: Engine, name: str) -> SeenClaim:
     return seen(engine, find(engine, name))
 
 
-def list_claims(engine: Engine, partition_id: str | None, task: str | None, worker: str | None) -> list[SeenClaim]:
-    """Open claims, oldest first; None: any."""
+def list_claims(
+    engine: Engine, partition_id: str | None, task: str | None, worker: str | None, prefix: str = ""
+) -> list[SeenClaim]:
+    """Open claims of partitions whose name has the prefix, oldest first; None: any."""
     wanted = (partition_id, task, worker)
     return [
         seen(engine, lease)
         for lease in engine.leases.open.values()
-        if all(
+        if lease.partition_id.startswith(prefix)
+        and all(
             want is None or want == has
             for want, has in zip(wanted, (lease.partition_id, lease.task, lease.worker), strict=True)
         )

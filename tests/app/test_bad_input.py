@@ -33,6 +33,9 @@ def claim(**members: Any) -> dict[str, Any]:
     return {"fields": ["ids"], "batch_size": 1, **members}
 
 
+LISTS = ("partitions", "claims", "clears")
+BAD = (("a/b", "no /"), ("%5C", "no /"), ("a%0A", "control"), ("x" * 201, "200"))
+
 # method, path after the partition's, body, code, words of the detail
 SAMPLES = [
     ({}, Q, "count or keys"),
@@ -193,11 +196,7 @@ READS = [
     ({"global_indexes": [BIG - 1], "strict": True}, "sample-not-found", "strict"),
 ]
 OTHERS = [
-    ("PATCH", "custom-meta", {"keys": ["a"]}, Q, "custom_meta"),
-    ("PATCH", "custom-meta", {"keys": ["a"], "custom_meta": [{}], "if_revision": -1}, Q, "if_revision"),
-    ("PATCH", "custom-meta", {"keys": ["a"], "custom_meta": [{}], "ttl_s": 0}, Q, "ttl_s"),
     ("PATCH", "custom-meta", {"custom_meta": [{}]}, Q, "global_indexes or keys"),
-    ("PATCH", "custom-meta", {"keys": ["a", "a"], "custom_meta": {"const": {}}}, "duplicate-keys", "twice"),
     ("PATCH", "backend-meta", {"keys": ["a"], "backend_meta": {"nobody": ["x"]}}, "field-not-found", "field"),
     ("PATCH", "backend-meta", {"keys": ["a"], "backend_meta": {"ids": []}}, Q, "backend_meta.ids"),
     ("POST", "samples/delete", {}, Q, "one of global_indexes"),
@@ -241,6 +240,7 @@ OTHERS = [
     ("GET", f"backend-meta?global_indexes={BIG}", None, Q, "query.global_indexes"),
     ("GET", "production", None, Q, "fields"),
     ("GET", "production?fields=nobody", None, "field-not-found", "field"),
+    *(("GET", f"/v1/{what}?prefix={prefix}", None, Q, "query.prefix", word) for what in LISTS for prefix, word in BAD),
     ("GET", "keys?wait_s=1", None, Q, "since_revision"),
     ("GET", "keys?since_revision=-1", None, Q, "query.since_revision"),
     ("GET", "keys?since_revision=now", None, Q, "query.since_revision"),

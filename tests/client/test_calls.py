@@ -55,6 +55,14 @@ SENT: list[tuple[Run, str, str, Any, dict[str, Any]]] = [
         {"keys": ["a", "b"], "custom_meta": [{"x": 1}, None]},
         batch([0, 1]),
     ),
+    (lambda c: c.open_claims(prefix="job~"), "GET", "/v1/claims?prefix=job~", None, {"claims": []}),
+    (
+        lambda c: c.clears(prefix="job~"),
+        "GET",
+        "/v1/clears?prefix=job~",
+        None,
+        {"clears": [], "next_cursor": None},
+    ),
     (
         lambda c: c.produce(
             "p",

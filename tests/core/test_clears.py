@@ -528,13 +528,13 @@ def test_clears_are_listed_in_the_order_they_were_planned() -> None:
     abort_clear(engine, ids[0])
     listed, cursor = [], None
     while True:
-        page, cursor = list_clears(engine, None, 2, cursor)
+        page, cursor = list_clears(engine, None, "", 2, cursor)
         listed += [(clear.clear_id, clear.state) for clear, _ in page]
         if cursor is None:
             break
     states = ["aborted", "pending", "pending", "committed", "pending"]
     assert listed == list(zip(ids, states, strict=True))
-    assert [clear.clear_id for clear, _ in list_clears(engine, "pending", 9, None)[0]] == [ids[1], ids[2], ids[4]]
+    assert [clear.clear_id for clear, _ in list_clears(engine, "pending", "", 9, None)[0]] == [ids[1], ids[2], ids[4]]
 
 
 def test_its_age_counts_over_a_restart() -> None:

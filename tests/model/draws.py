@@ -68,6 +68,7 @@ OPERATIONS = {
     "release_worker": 1,
     "look_at_claims": 1,
     "look_at_clears": 1,
+    "look_at_partitions": 1,
     "restart": 1,
     "checkpoint": 2,
     "go_back": 2,
@@ -79,6 +80,7 @@ OPERATIONS = {
 
 operations = st.sampled_from([name for name, times in OPERATIONS.items() for _ in range(times)])
 partitions = st.sampled_from(("a",) * 14 + PARTITIONS)  # the first is what a shrunk example shows
+prefixes = st.sampled_from(("", "a", "b", "ab"))
 doomed = st.sampled_from(("b", "b", "c", "c", "a"))
 tasks = st.sampled_from(TASKS)
 times = st.sampled_from((2.0, 4.0, 9.0))

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from tests.model import calls
+from tests.model import calls, draws
 from tests.model.compare import clear_id
 from tests.model.rules_writing import Writing
 from tests.model.said import Chosen
@@ -40,7 +40,10 @@ class Clearing(Writing):
     def look_at_clears(self, _: str, data: st.DataObject) -> None:
         state = data.draw(st.sampled_from(["pending", "committed", "aborted"]))
         there = {**self.plain.state.clears, **self.plain.state.settled}
-        lines = self.service.look(calls.list_clears(state))["clears"]
+        prefix = data.draw(draws.prefixes)
+        lines = self.service.look(calls.list_clears(state, prefix))["clears"]
         assert [line["clear_id"] for line in lines] == [
-            clear_id(number) for number in sorted(there) if there[number].state == state
+            clear_id(number)
+            for number in sorted(there)
+            if there[number].state == state and there[number].partition.startswith(prefix)
         ]

@@ -64,12 +64,15 @@ class Leasing(Machine):
     def look_at_claims(self, name: str, data: st.DataObject) -> None:
         task, worker = data.draw(st.none() | draws.tasks), data.draw(draws.workers)
         there = self.service.look(calls.list_claims(name, task, worker))["claims"]
+        prefix = data.draw(draws.prefixes)
         held = self.plain.state.leases.values()
         assert there == [
             seen(lease, self.plain.now)
             for lease in held
             if lease.partition == name and task in (None, lease.task) and worker in (None, lease.worker)
         ]
+        of_prefix = self.service.look(calls.list_claims(prefix=prefix))["claims"]
+        assert of_prefix == [seen(lease, self.plain.now) for lease in held if lease.partition.startswith(prefix)]
         assert self.service.do(calls.get_claim(claim_id(NOBODY.number))).code == "claim-not-found"
 
 

@@ -43,6 +43,12 @@ class Writing(Machine):
     def seal(self, name: str, _: st.DataObject) -> None:
         self.both(calls.seal(name), lambda: self.plain.seal(name))
 
+    def look_at_partitions(self, _: str, data: st.DataObject) -> None:
+        prefix = data.draw(draws.prefixes)
+        lines = self.service.look(calls.list_partitions(prefix))["partitions"]
+        names = [name for name in self.plain.state.partitions if name.startswith(prefix)]
+        assert [line["partition_id"] for line in lines] == names
+
     def delete_partition(self, _: str, data: st.DataObject) -> None:
         name = data.draw(draws.doomed)
         done = self.both(calls.delete_partition(name), lambda: self.plain.delete_partition(name))

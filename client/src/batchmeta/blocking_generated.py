@@ -522,10 +522,18 @@ class Client(BlockingBase):
         return self._run(self._aio.extend(claim_id, token, lease_s, idempotency_key=idempotency_key))
 
     def open_claims(
-        self, *, partition_id: str | None = None, task: str | None = None, worker: str | None = None
+        self,
+        *,
+        partition_id: str | None = None,
+        task: str | None = None,
+        worker: str | None = None,
+        prefix: str | None = None,
     ) -> list[replies.ClaimSeen]:
-        """Open claims with a lease, oldest first: of a partition, a task, a worker where named. No tokens."""
-        return self._run(self._aio.open_claims(partition_id=partition_id, task=task, worker=worker))
+        """Open claims with a lease, oldest first: of a partition, a task, a worker where named. No tokens.
+
+        `prefix`: only those of partitions whose name begins with it.
+        """
+        return self._run(self._aio.open_claims(partition_id=partition_id, task=task, worker=worker, prefix=prefix))
 
     def seen_claim(self, claim_id: str) -> replies.ClaimSeen:
         """One claim with a lease, also for a while after it was closed. Raises ClaimNotFound."""
@@ -588,9 +596,17 @@ class Client(BlockingBase):
         """
         return self._run(self._aio.abort_clear(clear_id, idempotency_key=idempotency_key))
 
-    def clears(self, state: replies.ClearState | None = None) -> list[replies.ClearLine]:
-        """Clears in the order they were planned: the pending ones, and the last closed. Pages are joined."""
-        return self._run(self._aio.clears(state))
+    def clears(
+        self,
+        state: replies.ClearState | None = None,
+        *,
+        prefix: str | None = None,
+    ) -> list[replies.ClearLine]:
+        """Clears in the order they were planned: the pending ones, and the last closed. Pages are joined.
+
+        `prefix`: only those of partitions whose name begins with it.
+        """
+        return self._run(self._aio.clears(state, prefix=prefix))
 
     def seen_clear(self, clear_id: str) -> Clear:
         """One clear, with its rows while it is pending: for whoever finishes what another began.

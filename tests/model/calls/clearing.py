@@ -28,6 +28,6 @@ def get_clear(clear_id: str) -> Call:
     return Call("GET", path, None, clears.get_clear, clears_render.clear, (clear_id, True))
 
 
-def list_clears(state: str | None = None) -> Call:
-    path = f"/v1/clears?limit={PAGE}" + (f"&state={state}" if state else "")
-    return Call("GET", path, None, clears.list_clears, clears_render.clears, (state, PAGE, None))
+def list_clears(state: str | None = None, prefix: str = "") -> Call:
+    path = f"/v1/clears?limit={PAGE}&prefix={prefix}" + (f"&state={state}" if state else "")
+    return Call("GET", path, None, clears.list_clears, clears_render.clears, (state, prefix, PAGE, None))

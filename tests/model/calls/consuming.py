@@ -63,7 +63,9 @@ def get_claim(claim_id: str) -> Call:
     return Call("GET", f"/v1/claims/{claim_id}", None, leases.get_claim, claims_render.seen, (claim_id,))
 
 
-def list_claims(partition: str | None = None, task: str | None = None, worker: str | None = None) -> Call:
-    wanted = members(partition_id=partition, task=task, worker=worker)
+def list_claims(
+    partition: str | None = None, task: str | None = None, worker: str | None = None, prefix: str = ""
+) -> Call:
+    wanted = members(partition_id=partition, task=task, worker=worker, prefix=prefix)
     path = "/v1/claims?" + "&".join(f"{name}={value}" for name, value in wanted.items())
-    return Call("GET", path, None, leases.list_claims, claims_render.claims, (partition, task, worker))
+    return Call("GET", path, None, leases.list_claims, claims_render.claims, (partition, task, worker, prefix))

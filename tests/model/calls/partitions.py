@@ -42,6 +42,6 @@ def watch(name: str, revision: int, wait_s: float) -> Call:
     return Call("GET", path, None, partitions.await_partition, SUMMARY, (name, revision, wait_s))
 
 
-def list_partitions() -> Call:
-    path = f"/v1/partitions?limit={PAGE}"
-    return Call("GET", path, None, partitions.list_partitions, partitions_render.partitions, ("", PAGE, None))
+def list_partitions(prefix: str = "") -> Call:
+    path = f"/v1/partitions?limit={PAGE}&prefix={prefix}"
+    return Call("GET", path, None, partitions.list_partitions, partitions_render.partitions, (prefix, PAGE, None))

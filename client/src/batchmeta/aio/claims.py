@@ -50,14 +50,23 @@ class LeaseCalls(Base):
         return await self._answer(call, replies.ExtendedLease)
 
     async def open_claims(
-        self, *, partition_id: str | None = None, task: str | None = None, worker: str | None = None
+        self,
+        *,
+        partition_id: str | None = None,
+        task: str | None = None,
+        worker: str | None = None,
+        prefix: str | None = None,
     ) -> list[replies.ClaimSeen]:
-        """Open claims with a lease, oldest first: of a partition, a task, a worker where named. No tokens."""
+        """Open claims with a lease, oldest first: of a partition, a task, a worker where named. No tokens.
+
+        `prefix`: only those of partitions whose name begins with it.
+        """
         asked = query(
             requests.ListClaims(
                 partition_id=maybe(text, partition_id, "partition_id"),
                 task=maybe(text, task, "task"),
                 worker=maybe(text, worker, "worker"),
+                prefix=maybe(text, prefix, "prefix"),
             )
         )
         return (await self._answer(Call("GET", route("claims"), query=asked), replies.ClaimList)).claims

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+import msgspec
 from msgspec import UNSET
 
 from ..arguments import flag, maybe, text
@@ -66,13 +67,23 @@ class ClearCalls(Base):
         call = change("POST", route("clears", clear_id, "abort"), idempotency_key, body=encode(requests.Empty()))
         return await self._answer(call, replies.AbortedClear)
 
-    async def clears(self, state: replies.ClearState | None = None) -> list[replies.ClearLine]:
-        """Clears in the order they were planned: the pending ones, and the last closed. Pages are joined."""
+    async def clears(
+        self,
+        state: replies.ClearState | None = None,
+        *,
+        prefix: str | None = None,
+    ) -> list[replies.ClearLine]:
+        """Clears in the order they were planned: the pending ones, and the last closed. Pages are joined.
 
-        named = cast("replies.ClearState | None", maybe(text, state, "state"))
+        `prefix`: only those of partitions whose name begins with it.
+        """
+        listed = requests.ListClears(
+            state=cast("replies.ClearState | None", maybe(text, state, "state")),
+            prefix=maybe(text, prefix, "prefix"),
+        )
 
         async def fetch(cursor: str | None) -> replies.ClearList:
-            asked = query(requests.ListClears(state=named, cursor=cursor))
+            asked = query(msgspec.structs.replace(listed, cursor=cursor))
             return await self._answer(Call("GET", route("clears"), query=asked), replies.ClearList)
 
         return [line for page in await pages(fetch, lambda page: page.next_cursor) for line in page.clears]

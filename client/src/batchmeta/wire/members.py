@@ -21,7 +21,8 @@ ShareColumns = Annotated[
 ]
 PageRows = Annotated[int, Meta(ge=1, le=65_536, description="rows of one page; 65,536 if left out")]
 KeyPrefix = Annotated[Key, Meta(description="rows whose key begins so, in index order")]
-NamePrefix = Annotated[str, Meta(description="only those whose name begins so")]
+NamePrefix = Annotated[str, Meta(max_length=200, description="only those whose name begins so")]
+PartitionPrefix = Annotated[str, Meta(max_length=200, description="only those of partitions whose name begins so")]
 NamedFields = Annotated[str, Meta(description="names of fields, separated by commas; left out: all known now")]
 GroupColumnIn = Annotated[
     GroupIds, Meta(description="a group id or null per row, or {const}; a row's group is set once")

@@ -26,6 +26,7 @@ from .members import (
     NamePrefix,
     PageRows,
     PageSize,
+    PartitionPrefix,
     Ragged,
     ShareColumns,
     Token,
@@ -381,19 +382,21 @@ class ProductionQuery(Request, frozen=True):
 
 
 class ListClaims(Request, frozen=True):
-    """Open claims, of one partition, task or worker where named."""
+    """Open claims, of one partition, task or worker where named, or of partitions with a prefix."""
 
     partition_id: Annotated[Name, Meta(description="only those of this partition")] | None = None
     task: Annotated[Name, Meta(description="only those of this task")] | None = None
     worker: Annotated[Name, Meta(description="only those of this worker")] | None = None
+    prefix: PartitionPrefix | None = None
 
 
 class ListClears(Request, frozen=True):
-    """Clears in the order planned, of one state where named."""
+    """Clears in the order planned, of one state where named, or of partitions with a prefix."""
 
     state: (
         Annotated[Literal["pending", "committed", "aborted"], Meta(description="only those in this state")] | None
     ) = None
+    prefix: PartitionPrefix | None = None
     limit: PageSize | None = None
     cursor: Cursor | None = None
 
