@@ -13,6 +13,7 @@ from batchmeta.wire.requests import Produce
 from core.device import CPU, Device
 from core.engine import Engine
 from core.operations.produce import RowWrite, insert, produce
+from core.reading.batch import View
 from core.slices import Sliced, at_once
 
 from .profile import Profile
@@ -61,6 +62,6 @@ def grow(engine: Engine, partition: str, rows: int, fields: tuple[str, ...]) -> 
     schema = {name: {"dtype": "int64", "lengths": {"const": 7}} for name in fields}
     while rows > 0:
         count = min(rows, MOST)
-        batch, _ = insert(engine, partition, count, RowWrite(), False)
+        batch, _ = whole(insert(engine, partition, count, RowWrite(), View()))
         write(engine, partition, {"global_indexes": batch.global_indexes.tolist(), "field_schema": schema})
         rows -= count

@@ -10,7 +10,7 @@ from core.operations.delete import delete
 from core.state.where import some_where
 
 from ..contract import Routes
-from ..convert import row_write, selector, where_in_query
+from ..convert import row_write, selector, view, where_in_query
 from ..incoming import Incoming
 from ..reply import Reply
 from . import samples_render as render
@@ -66,9 +66,11 @@ def insert(call: Incoming, body: Insert) -> Awaitable[Reply]:
     cleared is refused with 409, one that was cleared with a tombstone with 410. With `ttl_s`, those of the samples that
     have no produced field within so many seconds disappear, as if they had never been inserted; inserting them again
     renews it.
+
+    The reply describes the samples, new or found, as a read does: `include` says with which parts.
     """
     return call.engine(
-        produce.insert, render.inserted, call.partition_id, body.count, row_write(body), bool(body.expand)
+        produce.insert, render.inserted, call.partition_id, body.count, row_write(body), view(body, None)
     )
 
 

@@ -10,6 +10,7 @@ from core.operations.changes import Changes
 from core.operations.produce import Written
 from core.operations.read import KEY_CHUNK, KeyLine, Keys
 from core.reading.batch import Batch
+from core.reading.sliced_batch import AT_ONCE
 from core.slices import Sliced
 from core.state.cells import encode
 from core.state.cells.encode import Pieces
@@ -19,11 +20,12 @@ from ..reply import APART, Reply, encode_json, large_reply, reply
 from .batch_meta_render import batch_meta, columns
 
 
-def inserted(result: tuple[Batch, int]) -> Reply:
+def inserted(result: tuple[Batch, int]) -> Reply | Sliced[Reply]:
     """Batch meta of the rows, and how many are new, 201."""
     body = batch_meta(result[0])
     body.created = result[1]
-    return reply(body, 201, apart=columns(result[0]))
+    make = large_reply if body.size > AT_ONCE else reply
+    return make(body, 201, apart=columns(result[0]))
 
 
 def patched_custom_meta(result: Written) -> Reply:

@@ -11,6 +11,7 @@ from typing import Any
 from core.engine import Engine
 from core.journal import Appended, EntryId, FileJournal
 from core.operations.produce import RowWrite, insert
+from core.reading.batch import View
 from core.runtime.executor import Executor
 
 from .. import wrk
@@ -39,7 +40,7 @@ def nothing(_: Engine) -> None:
 
 def add_row(engine: Engine) -> None:
     """A small change, so that the drain is journaled."""
-    insert(engine, "p", 1, RowWrite(), False)
+    insert(engine, "p", 1, RowWrite(), View())
 
 
 def same(result: object) -> object:

@@ -9,7 +9,9 @@ from core.arrays import Ints, pack
 from core.engine import Engine
 from core.errors import FieldNotFound, Invalid, PartitionNotFound
 from core.events import BackendMetaSet
-from core.reading.batch import Batch, View, describe
+from core.reading.batch import Batch, View
+from core.reading.sliced_batch import described
+from core.slices import Sliced, after
 from core.state.cells.json_cells import Cells, Column, to_list
 from core.state.partition import Partition
 from core.writing import runs
@@ -54,10 +56,13 @@ def _row_parts(draft: Draft, write: RowWrite) -> None:
         draft.time(write.ttl_s)
 
 
-def insert(engine: Engine, partition_id: str, count: int | None, write: RowWrite, expand: bool) -> tuple[Batch, int]:
+def insert(
+    engine: Engine, partition_id: str, count: int | None, write: RowWrite, view: View
+) -> tuple[Batch, int] | Sliced[tuple[Batch, int]]:
     """New rows, `count` of them or one per key; a key that exists keeps its index. (batch meta, rows created).
 
-    Makes the partition if it is absent or deleted. Raises DuplicateKeys, GroupConflict, TooManySamples.
+    Makes the partition if it is absent or deleted. Of many rows the batch meta is made in slices. Raises DuplicateKeys,
+    GroupConflict, TooManySamples.
     """
     if (count is None) == (write.keys is None):
         raise Invalid.at("body", "give count or keys, one of them")
@@ -69,7 +74,8 @@ def insert(engine: Engine, partition_id: str, count: int | None, write: RowWrite
     _row_parts(draft, write)
     draft.commit()
     partition = engine.partitions[partition_id]
-    return describe(partition, partition.rows.locate(draft.indexes), draft.indexes, View(expand=expand)), draft.created
+    made = described(partition, partition.rows.locate(draft.indexes), draft.indexes, view)
+    return after(made, lambda batch: (batch, draft.created))
 
 
 def produce(

@@ -69,6 +69,11 @@ SAMPLES = [
     ({"keys": ["z"], "custom_meta": [{"n": -BIG - 1}]}, Q, "custom_meta[0]"),
     ({"keys": ["z"], "custom_meta": [{"n": deep(70)}]}, Q, "custom_meta[0]", "64"),
     ({"keys": ["z"], "custom_meta": [{"n": "x" * 65_536}]}, Q, "custom_meta[0]", "max_cell_bytes"),
+    ({"keys": ["z"], "include": ["everything"]}, Q, "body.include[0]", "field_status"),
+    ({"keys": ["z"], "include": "keys"}, Q, "body.include"),
+    ({"keys": ["z"], "compact": 1}, Q, "body.compact"),
+    ({"keys": ["z"], "share_columns": "yes"}, Q, "body.share_columns"),
+    ({"keys": ["z"], "fields": ["ids"]}, Q, "fields", "leave it out"),
     ({"keys": ["a"], "group_ids": ["other"]}, "group-conflict", "group"),
     ([], Q, "body"),
     ("text", Q, "body"),
@@ -196,7 +201,11 @@ READS = [
     ({"global_indexes": [BIG - 1], "strict": True}, "sample-not-found", "strict"),
 ]
 OTHERS = [
+    ("PATCH", "custom-meta", {"keys": ["a"]}, Q, "custom_meta"),
+    ("PATCH", "custom-meta", {"keys": ["a"], "custom_meta": [{}], "if_revision": -1}, Q, "if_revision"),
+    ("PATCH", "custom-meta", {"keys": ["a"], "custom_meta": [{}], "ttl_s": 0}, Q, "ttl_s"),
     ("PATCH", "custom-meta", {"custom_meta": [{}]}, Q, "global_indexes or keys"),
+    ("PATCH", "custom-meta", {"keys": ["a", "a"], "custom_meta": {"const": {}}}, "duplicate-keys", "twice"),
     ("PATCH", "backend-meta", {"keys": ["a"], "backend_meta": {"nobody": ["x"]}}, "field-not-found", "field"),
     ("PATCH", "backend-meta", {"keys": ["a"], "backend_meta": {"ids": []}}, Q, "backend_meta.ids"),
     ("POST", "samples/delete", {}, Q, "one of global_indexes"),

@@ -51,7 +51,7 @@ def since(engine: Engine, revision: int, where: Where | None = None, **more: Any
 def put(engine: Engine, **values: int | None) -> None:
     """Rows of these keys, made if need be, with `v` in their custom meta."""
     metas = [json.dumps({} if value is None else {"v": value}).encode() for value in values.values()]
-    insert(engine, P, None, RowWrite(keys=list(values), custom_meta=metas), False)
+    insert(engine, P, None, RowWrite(keys=list(values), custom_meta=metas), View())
 
 
 def drop(engine: Engine, *keys: str) -> None:
@@ -128,7 +128,7 @@ def do_something(engine: Engine, chance: np.random.Generator) -> None:
     keys, metas = [keys[i] for i in kept], [metas[i] for i in kept]  # others are refused
     what = chance.integers(0, 10)
     if what < 3:
-        insert(engine, P, None, RowWrite(keys=keys, custom_meta=metas), False)
+        insert(engine, P, None, RowWrite(keys=keys, custom_meta=metas), View())
     elif what == 3:
         produce(engine, P, RowWrite(keys=keys, custom_meta=metas), True, {"f": TENSOR}, {})
     elif what == 4 and there:
@@ -141,7 +141,7 @@ def do_something(engine: Engine, chance: np.random.Generator) -> None:
         clear_something(engine, chance, there)
     elif what == 7:
         assert isinstance(engine.clock, Clock)
-        insert(engine, P, None, RowWrite(keys=keys, custom_meta=metas, ttl_s=3.0), False)
+        insert(engine, P, None, RowWrite(keys=keys, custom_meta=metas, ttl_s=3.0), View())
         engine.clock.now += float(chance.integers(0, 3))
         expire(engine, engine.clock.now)
 
@@ -344,7 +344,7 @@ def test_only_so_much_is_known_of_the_past(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_past_is_bounded_in_bytes_and_the_newest_change_is_always_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(past, "MAX_BYTES", 1000)
     engine = new_engine()
-    insert(engine, P, None, RowWrite(keys=["a", "b"], custom_meta=[json.dumps({"t": "x" * 400}).encode()] * 2), False)
+    insert(engine, P, None, RowWrite(keys=["a", "b"], custom_meta=[json.dumps({"t": "x" * 400}).encode()] * 2), View())
     trail = engine.partitions[P].key_history.replaced
     for step in range(50):
         patch_custom_meta(engine, P, RowWrite(keys=["a", "b"], custom_meta=[json.dumps({"n": step}).encode()] * 2))

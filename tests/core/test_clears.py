@@ -222,7 +222,7 @@ def test_a_write_to_what_is_clearing_waits_and_to_what_is_cleared_is_gone() -> N
         lambda: write(engine, P, [a, c], ["n", "late"]),
         lambda: produce(engine, P, RowWrite(keys=["a"]), False, {"late": TENSOR}, {}),
         lambda: produce(engine, P, RowWrite(keys=["a", "z"]), True, {"late": TENSOR}, {}),
-        lambda: insert(engine, P, None, RowWrite(keys=["a", "y"]), False),
+        lambda: insert(engine, P, None, RowWrite(keys=["a", "y"]), View()),
         lambda: patch_custom_meta(engine, P, RowWrite([a], custom_meta=[b'{"n":1}'])),
         lambda: patch_backend_meta(engine, P, RowWrite(keys=["a"]), {"n": [b"1"]}),
     ]
@@ -286,7 +286,7 @@ def test_a_tombstone_keeps_a_key_from_coming_back() -> None:
     abort_clear(engine, aborted.clear.clear_id)
     commit_clear(engine, seen.clear.clear_id)
     for one in (
-        lambda: insert(engine, P, None, RowWrite(keys=["c", "a"]), False),
+        lambda: insert(engine, P, None, RowWrite(keys=["c", "a"]), View()),
         lambda: produce(engine, P, RowWrite(keys=["a"]), True, {}, {}),
         lambda: produce(engine, P, RowWrite(keys=["a"]), False, {}, {}),
     ):

@@ -50,7 +50,7 @@ def test_a_write_touches_the_rows_that_it_changes() -> None:
     assert row_revisions(engine) == [3, 2, 2]
     produce(engine, P, RowWrite(keys=["b", "new"]), True, {"f": TENSOR}, {})
     assert row_revisions(engine) == [3, 2, 2, 4]
-    insert(engine, P, None, RowWrite(keys=["c", "newer"], group_ids=["g", None]), False)
+    insert(engine, P, None, RowWrite(keys=["c", "newer"], group_ids=["g", None]), View())
     assert row_revisions(engine) == [3, 2, 5, 4, 5]
 
 
@@ -59,7 +59,7 @@ def test_what_leaves_all_as_it_was_is_no_change() -> None:
     put_partition(engine, P, None, None, None, {})
     write(engine, P, [2, 0], ["f"])
     write(engine, P, [0, 1], {})
-    insert(engine, P, None, RowWrite(keys=["a", "b"], custom_meta=Const(b"{}")), False)
+    insert(engine, P, None, RowWrite(keys=["a", "b"], custom_meta=Const(b"{}")), View())
     patch_custom_meta(engine, P, RowWrite([0], custom_meta=[b'{"gone":null}']))
     patch_backend_meta(engine, P, RowWrite([0]), {"f": [b"null"]})
     delete(engine, P, Selector(indexes=[77]))

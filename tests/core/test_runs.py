@@ -111,7 +111,7 @@ bursts = st.builds(
 )
 others: st.SearchStrategy[Step] = st.one_of(
     st.builds(take, st.integers(1, 2), st.booleans(), st.booleans(), st.sampled_from((0.0, 30.0))),
-    st.builds(lambda key: (insert, "p", None, RowWrite(keys=[key]), False), key),
+    st.builds(lambda key: (insert, "p", None, RowWrite(keys=[key]), View()), key),
     st.builds(lambda key: (patch_custom_meta, "p", RowWrite(keys=[key], custom_meta=[b'{"n":3}'])), key),
     st.builds(lambda key: (delete, "p", pick(key)), key),
     st.builds(lambda key: (revoke, "p", pick(key), ("x",)), key),

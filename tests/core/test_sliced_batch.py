@@ -18,7 +18,7 @@ from core.operations.claim import Claimed, ClaimRequest, claim_now
 from core.operations.clears import ClearRequest, SeenClear, get_clear, plan_clear
 from core.operations.delete import delete
 from core.operations.partitions import delete_partition
-from core.operations.produce import RowWrite, patch_backend_meta, patch_custom_meta
+from core.operations.produce import RowWrite, insert, patch_backend_meta, patch_custom_meta
 from core.operations.read import read
 from core.operations.revoke import revoke
 from core.reading import sliced_batch
@@ -268,3 +268,19 @@ def test_a_large_claim_is_committed_at_once_and_told_in_slices(monkeypatch: pyte
     assert isinstance(claimed, Claimed)
     assert claimed.left_s == 60.0
     assert told(claimed.batch, is_large=False) == expected
+
+
+def test_a_large_insert_is_committed_at_once_and_told_in_slices() -> None:
+    """What changes before it is told does not change it."""
+    engine = filled(np.random.default_rng(4), keyed=True)
+    view = View(None, ALL_PARTS)
+    revision = engine.revision
+    steps = insert(engine, P, None, RowWrite(keys=["k3", "new", *(f"k{i}" for i in range(30, 40))]), view)
+    assert isinstance(steps, GeneratorType)
+    assert engine.revision == revision + 1
+    partition = engine.partitions[P]
+    indexes = np.array([3, engine.next_index - 1, *range(30, 40)])
+    expected = told(describe(partition, partition.rows.locate(indexes), indexes, view), is_large=False)
+    batch, created = _changing(engine, np.random.default_rng(4), steps)
+    assert created == 1
+    assert told(batch, is_large=False) == expected

@@ -5,7 +5,7 @@ replayed.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -18,6 +18,7 @@ from core.operations.produce import RowWrite, Written, insert, produce
 from core.operations.read import read
 from core.reading.batch import Batch, View
 from core.reading.selectors import Selector
+from core.slices import at_once
 from core.state.cells.json_cells import Column
 
 ALL_PARTS = frozenset({"keys", "group_ids", "field_schema", "custom_meta", "backend_meta", "field_status"})
@@ -102,14 +103,16 @@ class Book:
 
 def add(engine: Engine, partition: str, count: int = 1, **parts: object) -> list[int]:
     """New rows without keys; their indexes."""
-    batch, created = insert(engine, partition, count, RowWrite(**parts), False)  # type: ignore[arg-type]
+    made = insert(engine, partition, count, RowWrite(**parts), View())  # type: ignore[arg-type]
+    batch, created = at_once(made) if isinstance(made, Generator) else made
     assert created == count
     return batch.global_indexes.tolist()
 
 
 def add_keys(engine: Engine, partition: str, keys: list[str], **parts: object) -> list[int]:
     """Rows of these keys; their indexes."""
-    batch, _ = insert(engine, partition, None, RowWrite(keys=keys, **parts), False)  # type: ignore[arg-type]
+    made = insert(engine, partition, None, RowWrite(keys=keys, **parts), View())  # type: ignore[arg-type]
+    batch, _ = at_once(made) if isinstance(made, Generator) else made
     return batch.global_indexes.tolist()
 
 

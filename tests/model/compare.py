@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from core.engine import Engine
+from core.reading.batch import View
 from core.state.cells.readiness import StatusWords
 from core.state.leases import claim_id
 from core.state.partition import Partition as Held
 from tests.columns import in_full
+from tests.core.world import ALL_PARTS
 from tests.model import calls
 from tests.model.clears import fields_of
 from tests.model.plain import Partition, Row, Schema
@@ -235,8 +237,19 @@ def shown(found: dict[str, Any]) -> dict[str, Any]:
     """The members of a batch that the model tells of."""
     names = ("global_indexes", "fields", "missing_fields", "production_status")
     columns = ("keys", "group_ids", "custom_meta", "backend_meta", "field_status")
-    schemas = {known: _schema(said) for known, said in found["field_schema"].items()}
-    return {member: found[member] for member in names + columns if member in found} | {"field_schema": schemas}
+    told = {member: found[member] for member in names + columns if member in found}
+    if "field_schema" in found:
+        told["field_schema"] = {known: _schema(said) for known, said in found["field_schema"].items()}
+    return told
+
+
+def assert_described(found: dict[str, Any], partition: Partition, view: View) -> None:
+    """The reply describes its rows in the parts that were asked for, and in no other."""
+    told = shown(in_full(found))
+    meant = described(partition, found["global_indexes"], None, view.compact)
+    assert {**told, "fields": sorted(told["fields"])} == {member: meant[member] for member in told}
+    if view.include is not None:
+        assert told.keys() & ALL_PARTS == view.include
 
 
 def _schema(said: dict[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from core.operations.produce import RowWrite
+from core.reading.batch import View
 from core.state.cells.json_cells import Column, Const
-from tests.core.world import Same
+from tests.core.world import ALL_PARTS, Same
 from tests.core.world import Schema as SchemaIn
 from tests.model.by_rank import ByRank, RankAware, SeqlenBalanced
 from tests.model.model import Write
@@ -170,6 +171,13 @@ def writes(draw: st.DrawFn, rows: int, indexes: list[int] | None, keys: list[str
     groups = [draw(st.sampled_from(GROUPS)) for _ in range(rows)] if draw(st.booleans()) else None
     said, meant = draw(columns(PATCHES, rows)) if draw(st.booleans()) else (None, None)
     return RowWrite(indexes, keys, groups, said), Write(indexes, keys, groups, meant)
+
+
+@st.composite
+def views(draw: st.DrawFn) -> View:
+    """What the reply to an insert is to hold; columns are arrays."""
+    parts = draw(st.none() | st.frozensets(st.sampled_from(sorted(ALL_PARTS))))
+    return View(include=parts, expand=True, compact=draw(st.booleans()), share=draw(st.booleans()))
 
 
 @st.composite

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from core.operations.produce import RowWrite
 from tests.model import calls, draws
-from tests.model.compare import batch, described, key_line
+from tests.model.compare import assert_described, batch, described, key_line
 from tests.model.machine import Machine
 from tests.model.plain import Schema
 from tests.model.said import Chosen, Write
@@ -59,10 +59,11 @@ class Writing(Machine):
         count = data.draw(st.integers(1, 5))
         keys = data.draw(draws.key_lists) if data.draw(st.booleans()) else None
         said, meant = data.draw(draws.writes(len(keys) if keys else count, None, keys))
-        number = None if keys else count
-        done = self.both(calls.insert(name, number, said), lambda: self.plain.insert(name, number, meant))
+        number, view = None if keys else count, data.draw(draws.views())
+        done = self.both(calls.insert(name, number, said, view), lambda: self.plain.insert(name, number, meant))
         if done:
             assert (done[0]["global_indexes"], done[0]["created"]) == done[1]
+            assert_described(done[0], self.plain.get(name), view)
 
     def produce(self, name: str, data: st.DataObject) -> None:
         indexes, keys, rows = self.some_rows(data, name)

@@ -130,13 +130,18 @@ class Client(BlockingBase):
         group_ids: Sequence[str | int | None] | None = None,
         custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
         ttl_s: float | None = None,
+        include: Iterable[Include] | None = None,
+        compact: bool = False,
+        expand: bool = False,
         idempotency_key: str | None = None,
     ) -> BatchMeta:
         """New rows: `count` of them, or one per key; `created` says how many. A key that exists keeps its index.
 
         Makes the partition if need be; meta given for a key that exists is merged (RFC 7396). With `ttl_s`, rows that
-        have no produced field within so many seconds disappear; inserting them again, or a patch, renews it. Raises
-        DuplicateKeys, GroupConflict, PartitionSealed, TooManySamples.
+        have no produced field within so many seconds disappear; inserting them again, or a patch, renews it. The answer
+        describes the rows, new or found; `include`, `compact` and `expand` are as in `read`, e.g.
+        `include=["field_status"]`: which fields each has. Raises DuplicateKeys, GroupConflict, PartitionSealed,
+        TooManySamples.
         """
         return self._run(
             self._aio.insert(
@@ -146,6 +151,9 @@ class Client(BlockingBase):
                 group_ids=group_ids,
                 custom_meta=custom_meta,
                 ttl_s=ttl_s,
+                include=include,
+                compact=compact,
+                expand=expand,
                 idempotency_key=idempotency_key,
             )
         )

@@ -7,17 +7,21 @@ from core.operations import produce as production
 from core.operations import revoke as revoking
 from core.operations.delete import delete
 from core.operations.produce import RowWrite
+from core.reading.batch import View
 from core.state.cells.json_cells import Column
 from tests.core.world import Schema as SchemaIn
 from tests.model.calls.call import Call, column, conditions, members, of, rows, schema, selected, selector
 from tests.model.said import Chosen
 
+PLAIN = View()
 
-def insert(name: str, number: int | None, write: RowWrite) -> Call:
-    body = members(count=number) | rows(write)
-    return Call(
-        "POST", of(name, "samples"), body, production.insert, samples_render.inserted, (name, number, write, False)
-    )
+
+def insert(name: str, number: int | None, write: RowWrite, view: View = PLAIN) -> Call:
+    include = None if view.include is None else sorted(view.include)
+    how = {"expand": view.expand, "compact": view.compact, "share_columns": view.share}
+    body = members(count=number, include=include) | rows(write) | how
+    arguments = (name, number, write, view)
+    return Call("POST", of(name, "samples"), body, production.insert, samples_render.inserted, arguments)
 
 
 def produce(

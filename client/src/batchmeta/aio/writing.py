@@ -11,6 +11,7 @@ from ..calls import cell_columns, cells, change, conditions, encode, group_list,
 from ..schema import FieldSchema, wire_schemas
 from ..values import PatchedBackendMeta, Produced
 from ..wire import replies, requests
+from ..wire.requests import Include
 from .base import Base, batch_of, ints
 
 
@@ -31,13 +32,18 @@ class WritingCalls(Base):
         group_ids: Sequence[str | int | None] | None = None,
         custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
         ttl_s: float | None = None,
+        include: Iterable[Include] | None = None,
+        compact: bool = False,
+        expand: bool = False,
         idempotency_key: str | None = None,
     ) -> BatchMeta:
         """New rows: `count` of them, or one per key; `created` says how many. A key that exists keeps its index.
 
         Makes the partition if need be; meta given for a key that exists is merged (RFC 7396). With `ttl_s`, rows that
-        have no produced field within so many seconds disappear; inserting them again, or a patch, renews it. Raises
-        DuplicateKeys, GroupConflict, PartitionSealed, TooManySamples.
+        have no produced field within so many seconds disappear; inserting them again, or a patch, renews it. The answer
+        describes the rows, new or found; `include`, `compact` and `expand` are as in `read`, e.g.
+        `include=["field_status"]`: which fields each has. Raises DuplicateKeys, GroupConflict, PartitionSealed,
+        TooManySamples.
         """
         body = requests.Insert(
             count=maybe(whole, count, "count"),
@@ -45,6 +51,10 @@ class WritingCalls(Base):
             group_ids=cells(group_ids, "group_ids"),
             custom_meta=cells(custom_meta, "custom_meta"),
             ttl_s=maybe(real, ttl_s, "ttl_s"),
+            include=cast("list[Include] | None", names(include, "include")),
+            expand=flag(expand, "expand") or None,
+            compact=flag(compact, "compact") or None,
+            share_columns=True,
         )
         path = route("partitions", partition_id, "samples")
         call = change("POST", path, idempotency_key, body=encode(body))

@@ -137,15 +137,18 @@ class PatchPartition(Request, frozen=True):
 class Insert(Request, frozen=True):
     """New rows: `count` of them, or one per key. A key that exists keeps its index.
 
-    With `ttl_s`, those that get no field in time disappear.
+    With `ttl_s`, those that get no field in time disappear. The reply describes the rows, as a read does.
     """
 
     count: Annotated[Rows, Meta(description="so many new rows, without keys")] | None = None
     keys: Annotated[Keys, Meta(description="a row per key; one that exists keeps its index")] | None = None
     group_ids: GroupColumnIn | None = None
     custom_meta: MetaColumnIn | None = None
-    expand: Expand | None = None
     ttl_s: TtlSeconds | None = None
+    include: Included | None = None
+    expand: Expand | None = None
+    compact: Compact | None = None
+    share_columns: ShareColumns | None = None
 
 
 class Produce(Request, frozen=True):
