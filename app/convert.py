@@ -13,7 +13,7 @@ from core.operations.produce import RowWrite
 from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.state import where as predicates
-from core.state.cells.json_cells import Column
+from core.state.cells.json_cells import Column, CustomMetaMode
 
 from .contract import explained
 from .pieces import Decoder
@@ -34,6 +34,8 @@ class RowsIn(Protocol):
     def keys(self) -> list[str] | None: ...
     @property
     def custom_meta(self) -> Cells | None: ...
+    @property
+    def custom_meta_mode(self) -> CustomMetaMode | None: ...
 
 
 def row_write(body: RowsIn) -> RowWrite:
@@ -44,6 +46,7 @@ def row_write(body: RowsIn) -> RowWrite:
         getattr(body, "group_ids", None),
         cast("Column | None", body.custom_meta),
         getattr(body, "ttl_s", None),
+        body.custom_meta_mode or "merge",
     )
 
 

@@ -99,6 +99,7 @@ def _whole(brief: Any, row: OneRow) -> Produce:
         keys=brief.keys,
         create=brief.create,
         custom_meta=brief.custom_meta,
+        custom_meta_mode=brief.custom_meta_mode,
         group_ids=brief.group_ids,
         on_cleared=brief.on_cleared,
     )

@@ -81,7 +81,7 @@ class Produced(Event, frozen=True):
 
 
 class CustomMetaSet(Event, frozen=True):
-    """The merged result, not the patch."""
+    """The patched result, not the patch."""
 
     indexes: bytes
     cells: list[bytes]

@@ -62,10 +62,10 @@ WRITE_ERRORS = (
 def insert(call: Incoming, body: Insert) -> Awaitable[Reply]:
     """Insert samples: `count` new ones, or one per key.
 
-    Makes the partition if need be. A key that exists keeps its index; meta given for it is merged. One that is being
-    cleared is refused with 409, one that was cleared with a tombstone with 410. With `ttl_s`, those of the samples that
-    have no produced field within so many seconds disappear, as if they had never been inserted; inserting them again
-    renews it.
+    Makes the partition if need be. A key that exists keeps its index; meta given for it is merged, or updated as
+    `custom_meta_mode` says. One that is being cleared is refused with 409, one that was cleared with a tombstone with
+    410. With `ttl_s`, those of the samples that have no produced field within so many seconds disappear, as if they had
+    never been inserted; inserting them again renews it.
 
     The reply describes the samples, new or found, as a read does: `include` says with which parts.
     """
@@ -104,11 +104,12 @@ def delete_samples(call: Incoming, body: DeleteSamples) -> Awaitable[Reply]:
     reply_example={"partition_id": "train@step_0", "revision": 7},
 )
 def patch_custom_meta(call: Incoming, body: PatchCustomMeta) -> Awaitable[Reply]:
-    """Merge custom meta, sample by sample (RFC 7396).
+    """Patch custom meta, sample by sample: merge it (RFC 7396), or update it as Python's `dict.update` does.
 
     Writers of different members lose nothing. `null` in the column leaves a sample alone; `null` in a patch removes a
-    member. With `if_revision` only if none of the samples changed after that revision, else 412 naming those that did.
-    With `ttl_s` the samples without a produced field have so many seconds from now to get one, as for an insert.
+    member, and is its value with `"custom_meta_mode": "update"`. With `if_revision` only if none of the samples changed
+    after that revision, else 412 naming those that did. With `ttl_s` the samples without a produced field have so many
+    seconds from now to get one, as for an insert.
     """
     return call.engine(
         produce.patch_custom_meta, render.patched_custom_meta, call.partition_id, row_write(body), body.if_revision

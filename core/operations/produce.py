@@ -12,7 +12,7 @@ from core.events import BackendMetaSet
 from core.reading.batch import Batch, View
 from core.reading.sliced_batch import described
 from core.slices import Sliced, after
-from core.state.cells.json_cells import Cells, Column, to_list
+from core.state.cells.json_cells import Cells, Column, CustomMetaMode, to_list
 from core.state.partition import Partition
 from core.writing import runs
 from core.writing.draft import Draft
@@ -44,6 +44,7 @@ class RowWrite:
     group_ids: GroupIds | None = None
     custom_meta: Column | None = None
     ttl_s: float | None = None
+    custom_meta_mode: CustomMetaMode = "merge"
 
 
 def _row_parts(draft: Draft, write: RowWrite) -> None:
@@ -51,7 +52,7 @@ def _row_parts(draft: Draft, write: RowWrite) -> None:
         draft.group(to_list(draft.of_written(group_cells(write.group_ids, draft.named)), len(draft.rows)))
     if write.custom_meta is not None:
         cells = draft.engine.cells.column(write.custom_meta, draft.named, "body.custom_meta", 2, patch=True)
-        draft.merge(draft.of_written(cells))
+        draft.patch(draft.of_written(cells), write.custom_meta_mode)
     if write.ttl_s is not None:
         draft.time(write.ttl_s)
 
@@ -114,7 +115,7 @@ def _put(partition_id: str, write: RowWrite, schemas: Mapping[str, SchemaIn] | O
     """The write as one that can be of a run; None where it cannot."""
     if not isinstance(schemas, OneRow) or write.keys is None or write.indexes is not None or write.ttl_s is not None:
         return None
-    return Put(partition_id, write.keys, schemas, write.group_ids, write.custom_meta)
+    return Put(partition_id, write.keys, schemas, write.group_ids, write.custom_meta, write.custom_meta_mode)
 
 
 def _target(engine: Engine, partition_id: str, create: bool) -> Partition | None:
@@ -127,10 +128,7 @@ def _target(engine: Engine, partition_id: str, create: bool) -> Partition | None
 
 
 def patch_custom_meta(engine: Engine, partition_id: str, write: RowWrite, if_revision: int | None = None) -> Written:
-    """Merge custom meta by RFC 7396, only if no row changed after `if_revision`. Raises as `produce` does.
-
-    Raises PreconditionFailed.
-    """
+    """Patch custom meta, only if no row changed after `if_revision`. Raises as `produce` does, PreconditionFailed."""
     draft = Draft(engine, partition_id, engine.get(partition_id))
     draft.choose(write.indexes, write.keys)
     if if_revision is not None:

@@ -27,7 +27,7 @@ from core.errors import (
 from core.events import AnyEvent, CustomMetaSet, Grouped, Inserted, PartitionMade, Produced, Timed
 from core.limits import MAX_FIELDS
 from core.names import check_keys
-from core.state.cells.json_cells import EMPTY, NULL, Cells, json_values, merged, to_list
+from core.state.cells.json_cells import EMPTY, NULL, Cells, CustomMetaMode, json_values, patched, to_list
 from core.state.cells.placements import Placement
 from core.state.cells.readiness import covers
 from core.state.cells.signatures import from_bytes
@@ -198,14 +198,14 @@ class Draft:
         if at:
             self.events.append(Grouped(self.partition_id, pack(self.indexes[at]), [group_ids[i] for i in at]))
 
-    def merge(self, patches: Cells) -> None:
-        """Merge custom meta, row by row; rows that stay as they are leave no event."""
+    def patch(self, patches: Cells, mode: CustomMetaMode) -> None:
+        """Patch custom meta, row by row; rows that stay as they are leave no event."""
         cells = to_list(patches, len(self.rows))
         before = [EMPTY] * len(cells) if self.is_all_new else self.partition.custom_meta_of(self.rows)
         stored = [EMPTY if cell == NULL else cell for cell in before]
         most = self.engine.cells.max_bytes
         after = [
-            merged(old, new, f"body.custom_meta[{i}]", most)
+            patched(old, new, f"body.custom_meta[{i}]", most, mode)
             for i, (old, new) in enumerate(zip(stored, cells, strict=True))
         ]
         at = [i for i, (old, new) in enumerate(zip(stored, after, strict=True)) if old is not new]

@@ -12,7 +12,7 @@ from struct import Struct
 from core.engine import Engine
 from core.events import AnyEvent, CustomMetaSet, Grouped, Inserted, Produced
 from core.names import check_keys
-from core.state.cells.json_cells import EMPTY, NULL, CellChecker, Column, json_values, merged
+from core.state.cells.json_cells import EMPTY, NULL, CellChecker, Column, CustomMetaMode, json_values, patched
 from core.state.cells.placements import Placement
 from core.state.partition import Partition
 
@@ -31,6 +31,7 @@ class Put:
     row: OneRow
     group_ids: GroupIds | None
     custom_meta: Column | None
+    custom_meta_mode: CustomMetaMode
 
 
 class PutRun:
@@ -101,18 +102,18 @@ class PutRun:
         group_ids = [NULL] if put.group_ids is None else group_cells(put.group_ids, 1)
         if group_ids != [NULL]:
             events.append(Grouped(partition_id, indexes, group_ids))
-        meta = EMPTY if put.custom_meta is None else _meta(engine.cells, put.custom_meta)
+        meta = EMPTY if put.custom_meta is None else _meta(engine.cells, put.custom_meta, put.custom_meta_mode)
         if meta is not EMPTY:
             events.append(CustomMetaSet(partition_id, indexes, [meta]))
         events.append(Produced(partition_id, indexes, self._signature, self._pack(*put.row.sizes), self._backend))
         return events
 
 
-def _meta(checker: CellChecker, column: Column) -> bytes:
+def _meta(checker: CellChecker, column: Column, mode: CustomMetaMode) -> bytes:
     """The custom meta of a new row, EMPTY where the column gives none."""
     cells = checker.column(column, 1, "body.custom_meta", 2, patch=True)
     cell = cells if isinstance(cells, bytes) else cells[0]
-    return merged(EMPTY, cell, "body.custom_meta[0]", checker.max_bytes)
+    return patched(EMPTY, cell, "body.custom_meta[0]", checker.max_bytes, mode)
 
 
 def follow(engine: Engine, put: Put) -> tuple[int, int] | None:

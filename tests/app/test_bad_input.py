@@ -69,6 +69,10 @@ SAMPLES = [
     ({"keys": ["z"], "custom_meta": [{"n": -BIG - 1}]}, Q, "custom_meta[0]"),
     ({"keys": ["z"], "custom_meta": [{"n": deep(70)}]}, Q, "custom_meta[0]", "64"),
     ({"keys": ["z"], "custom_meta": [{"n": "x" * 65_536}]}, Q, "custom_meta[0]", "max_cell_bytes"),
+    ({"keys": ["z"], "custom_meta": [{}], "custom_meta_mode": "replace"}, Q, "custom_meta_mode", "merge, update"),
+    ({"keys": ["z"], "custom_meta": [{}], "custom_meta_mode": "Update"}, Q, "custom_meta_mode", "merge, update"),
+    ({"keys": ["z"], "custom_meta": [{}], "custom_meta_mode": True}, Q, "custom_meta_mode"),
+    ({"keys": ["z"], "custom_meta": [3], "custom_meta_mode": "update"}, Q, "custom_meta[0]", "object"),
     ({"keys": ["z"], "include": ["everything"]}, Q, "body.include[0]", "field_status"),
     ({"keys": ["z"], "include": "keys"}, Q, "body.include"),
     ({"keys": ["z"], "compact": 1}, Q, "body.compact"),
@@ -117,6 +121,7 @@ PRODUCTION = [
     (produce(backend_meta={"n": {"x": 1}}), Q, "backend_meta"),
     (produce(backend_meta={"n": ["x" * 65_536]}), Q, "backend_meta.n[0]", "max_cell_bytes"),
     (produce(on_cleared="ignore"), Q, "on_cleared"),
+    (produce(custom_meta=[{}], custom_meta_mode="deep"), Q, "custom_meta_mode", "merge, update"),
     (produce(group_ids=["other"]), "group-conflict", "group"),
 ]
 CLAIMS = [
@@ -249,6 +254,7 @@ OTHERS = [
     ("GET", f"backend-meta?global_indexes={BIG}", None, Q, "query.global_indexes"),
     ("GET", "production", None, Q, "fields"),
     ("GET", "production?fields=nobody", None, "field-not-found", "field"),
+    ("PATCH", "custom-meta", {"keys": ["a"], "custom_meta": [{}], "custom_meta_mode": ""}, Q, "merge, update"),
     *(("GET", f"/v1/{what}?prefix={prefix}", None, Q, "query.prefix", word) for what in LISTS for prefix, word in BAD),
     ("GET", "keys?wait_s=1", None, Q, "since_revision"),
     ("GET", "keys?since_revision=-1", None, Q, "query.since_revision"),

@@ -35,7 +35,16 @@ ROWS = (
     '"keys":["k"],"global_indexes":[0]',
     "",
 )
-TAILS = ("", ',"create":true', ',"create":1', ',"custom_meta":[{"n":1}]', ',"stray":1', ',"keys":["k"]')
+TAILS = (
+    "",
+    ',"create":true',
+    ',"create":1',
+    ',"custom_meta":[{"n":1}]',
+    ',"custom_meta":[{"n":null}],"custom_meta_mode":"update"',
+    ',"custom_meta_mode":"both"',
+    ',"stray":1',
+    ',"keys":["k"]',
+)
 
 
 def body(names: list[str], shapes: list[str], numbers: list[str], cells: str, rows: str, tail: str) -> bytes:
@@ -93,6 +102,14 @@ def test_every_way_to_write_a_number_is_read_after_every_other(shape: str) -> No
         for number in (first, second):
             text = body(["a"], [shape], [number], "{}", '"keys":["k"]', "")
             assert told(reader, ours, text) == told(PLAIN, theirs, text), text
+
+
+@pytest.mark.parametrize("tail", TAILS)
+def test_every_other_member_is_read_where_the_form_came_before(tail: str) -> None:
+    reader, ours, theirs = ProduceReader(Produce), engine(), engine()
+    for number in ("5", "6"):
+        text = body(["a"], ['"lengths":[%s]'], [number], "{}", '"keys":["k"]', tail)
+        assert told(reader, ours, text) == told(PLAIN, theirs, text)
 
 
 @settings(max_examples=200, deadline=None)

@@ -30,7 +30,7 @@ SAME: dict[str, Kind] = {
     "partition_id": given.NAME, "task": given.NAME, "claim_id": given.NAME, "clear_id": given.NAME,
     "idempotency_key": given.KEY, "if_match": given.HEADER, "token": given.TEXT,
     "key_prefix": given.TEXT, "prefix": given.TEXT, "worker": given.TEXT, "state": given.TEXT, "revived": given.TEXT,
-    "on_cleared": given.TEXT,
+    "on_cleared": given.TEXT, "custom_meta_mode": given.TEXT,
     "count": given.WHOLE, "batch_size": given.WHOLE, "min_batch_size": given.WHOLE, "if_revision": given.WHOLE,
     "since_revision": given.WHOLE, "revision": given.WHOLE, "expected_samples": given.WHOLE,
     "max_samples": given.WHOLE, "max_attempts": given.WHOLE,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import Invalid
-from core.state.cells.json_cells import CellChecker, Const, json_values, merged
+from core.state.cells.json_cells import CellChecker, Const, json_values, patched
 
 MOST = 300
 
@@ -42,19 +42,19 @@ def nested(depth: int, leaf: bytes = b"") -> bytes:
 
 @pytest.mark.parametrize(("original", "patch", "result"), RFC_EXAMPLES)
 def test_the_rfcs_own_examples(original: str, patch: str, result: str) -> None:
-    assert merged(original.encode(), patch.encode(), "x", MOST) == result.encode()
+    assert patched(original.encode(), patch.encode(), "x", MOST) == result.encode()
 
 
 def test_null_in_a_column_of_patches_leaves_the_row_alone() -> None:
     stored = b'{"a":1}'
-    assert merged(stored, b"null", "x", MOST) is stored
+    assert patched(stored, b"null", "x", MOST) is stored
 
 
 @pytest.mark.parametrize("patch", [b"{}", b"{ }", b'{"a":1}', b'{"gone":null}', b'{"b":{"gone":null}}'])
 def test_a_patch_that_changes_nothing_gives_the_very_cell_back(patch: bytes) -> None:
     stored = b'{"a":1,"b":{}}'
-    assert merged(stored, patch, "x", MOST) is stored
-    assert merged(b"{}", b"{ }", "x", MOST) == b"{}"
+    assert patched(stored, patch, "x", MOST) is stored
+    assert patched(b"{}", b"{ }", "x", MOST) == b"{}"
 
 
 objects = st.recursive(
@@ -84,15 +84,15 @@ def as_the_rfc_says(target: Any, patch: Any) -> Any:
 @given(documents, documents)
 def test_merging_is_the_rfcs_pseudocode(stored: dict[str, Any], patch: dict[str, Any]) -> None:
     before, change = json.dumps(stored).encode(), json.dumps(patch).encode()
-    after = merged(before, change, "x", 10_000)
+    after = patched(before, change, "x", 10_000)
     assert json.loads(after) == as_the_rfc_says(stored, patch)
-    assert json.loads(merged(after, change, "x", 10_000)) == json.loads(after)
+    assert json.loads(patched(after, change, "x", 10_000)) == json.loads(after)
 
 
 def test_a_merge_may_not_grow_beyond_the_limit() -> None:
     stored, patch = b'{"a":"' + b"x" * 200 + b'"}', b'{"b":"' + b"y" * 200 + b'"}'
     with pytest.raises(Invalid, match="after the merge: at most 300"):
-        merged(stored, patch, "x", MOST)
+        patched(stored, patch, "x", MOST)
 
 
 def test_a_cell_may_have_the_limit_and_not_a_byte_more() -> None:
@@ -122,7 +122,7 @@ def test_far_too_deep_is_refused_like_any_other(deep: bytes) -> None:
 def test_numbers_of_64_bits_and_doubles_are_kept_as_they_came(number: str) -> None:
     assert check(number.encode()) == number.encode()
     inside = b'{"a":[' + number.encode() + b"]}"
-    assert json.loads(merged(inside, b'{"b":1}', "x", MOST))["a"] == json.loads(b"[" + number.encode() + b"]")
+    assert json.loads(patched(inside, b'{"b":1}', "x", MOST))["a"] == json.loads(b"[" + number.encode() + b"]")
 
 
 BAD_NUMBERS = [

@@ -15,7 +15,7 @@ from core.errors import Invalid
 from core.events import CustomMetaSet
 from core.operations.produce import RowWrite, patch_custom_meta
 from core.state.cells.duplicate_members import is_plain, repeated, repeated_name
-from core.state.cells.json_cells import CellChecker, merged
+from core.state.cells.json_cells import CellChecker, patched
 
 from .world import Book, add, new_engine
 
@@ -125,4 +125,4 @@ def test_what_an_old_journal_holds_is_replayed_and_the_next_merge_leaves_it_once
 
 
 def test_a_merge_makes_no_member_twice() -> None:
-    assert merged(b'{"x":1}', b'{"\\u0078":2}', "x", 300) == b'{"x":2}'
+    assert patched(b'{"x":1}', b'{"\\u0078":2}', "x", 300) == b'{"x":2}'

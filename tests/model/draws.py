@@ -31,6 +31,7 @@ PATCHES = (
     {"a": None},
     {"b": {"c": 2}},
     {"b": {"c": None, "d": [None]}},
+    {"b": {"é": {"c": None}}},
     {"b": "x"},
     {"w": 1},
     {"w": 2.5},
@@ -86,6 +87,7 @@ doomed = st.sampled_from(("b", "b", "c", "c", "a"))
 tasks = st.sampled_from(TASKS)
 times = st.sampled_from((2.0, 4.0, 9.0))
 workers = st.sampled_from((None, "w", "v"))
+modes = st.sampled_from(("merge", "update"))
 key_lists = st.lists(st.sampled_from(KEYS), min_size=1, max_size=4, unique=True)
 sizes = st.integers(0, 2)
 
@@ -170,7 +172,11 @@ def writes(draw: st.DrawFn, rows: int, indexes: list[int] | None, keys: list[str
     """Rows with their groups and custom meta, sometimes."""
     groups = [draw(st.sampled_from(GROUPS)) for _ in range(rows)] if draw(st.booleans()) else None
     said, meant = draw(columns(PATCHES, rows)) if draw(st.booleans()) else (None, None)
-    return RowWrite(indexes, keys, groups, said), Write(indexes, keys, groups, meant)
+    mode = draw(modes)
+    return (
+        RowWrite(indexes, keys, groups, said, custom_meta_mode=mode),
+        Write(indexes, keys, groups, meant, mode=mode),
+    )
 
 
 @st.composite

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tests.model.memory import Fetch
-from tests.model.plain import LOST, Partition, Row, Schema, Settings, Timed, merged
+from tests.model.plain import LOST, Partition, Row, Schema, Settings, Timed, patched
 from tests.model.said import Chosen, Refusal, Write
 from tests.model.state import State
 from tests.model.tasks import Task
@@ -208,7 +208,7 @@ class Plain:
 
     @staticmethod
     def _describe(partition: Partition, rows: list[Row], write: Write, codes: Iterable[str] = ()) -> None:
-        """Groups, once; custom meta, merged."""
+        """Groups, once; custom meta, patched."""
         refused = set(codes)
         for row, group in zip(rows, write.groups or [None] * len(rows), strict=True):
             if None not in (row.group, group) and row.group != group:
@@ -217,8 +217,7 @@ class Plain:
         if refused:
             raise Refusal(refused)
         for row, patch in zip(rows, write.custom or [None] * len(rows), strict=True):
-            if patch is not None:
-                row.custom = merged(row.custom, patch)
+            row.custom = patched(row.custom, patch, write.mode)
 
     @staticmethod
     def _make_ready(partition: Partition, rows: list[Row], write: Write) -> bool:

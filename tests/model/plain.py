@@ -189,6 +189,17 @@ class Partition:
         return out
 
 
+def patched(custom: dict[str, Any], patch: dict[str, Any] | None, mode: str) -> dict[str, Any]:
+    """Custom meta after a patch, in one of the two modes; None leaves it alone."""
+    if patch is None:
+        return custom
+    if mode == "merge":
+        return dict(merged(custom, patch))
+    after = dict(custom)
+    after.update(patch)
+    return after
+
+
 def merged(target: Any, patch: Any) -> Any:
     """RFC 7396, section 2, as it is written there."""
     if not isinstance(patch, dict):

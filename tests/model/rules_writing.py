@@ -106,11 +106,12 @@ class Writing(Machine):
     def patch_custom_meta(self, name: str, data: st.DataObject) -> None:
         indexes, keys, rows = self.some_rows(data, name)
         said, meant = data.draw(draws.columns(draws.PATCHES, rows))
+        mode = data.draw(draws.modes)
         recent = st.integers(max(0, self.plain.revision - 4), self.plain.revision)
         if_revision = data.draw(st.none() | recent)
         self.both(
-            calls.patch_custom(name, RowWrite(indexes, keys, custom_meta=said), if_revision),
-            lambda: self.plain.patch_custom(name, Write(indexes, keys, custom=meant), if_revision),
+            calls.patch_custom(name, RowWrite(indexes, keys, custom_meta=said, custom_meta_mode=mode), if_revision),
+            lambda: self.plain.patch_custom(name, Write(indexes, keys, custom=meant, mode=mode), if_revision),
         )
 
     def patch_backend_meta(self, name: str, data: st.DataObject) -> None:

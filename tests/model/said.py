@@ -28,6 +28,7 @@ class Write:
     fields: dict[str, Schema] = field(default_factory=dict)
     backend: dict[str, list[Any]] = field(default_factory=dict)
     ttl: float | None = None
+    mode: str = "merge"
 
     def check_once(self, create: bool) -> None:
         """Each row is named once; with `create`, by its key."""
@@ -46,7 +47,8 @@ class Write:
 
         fields = {name: replace(schema, shapes=at(schema.shapes or None) or []) for name, schema in self.fields.items()}
         backend = {name: at(cells) or [] for name, cells in self.backend.items()}
-        return Write(at(self.indexes), at(self.keys), at(self.groups), at(self.custom), fields, backend)
+        named_at = (at(self.indexes), at(self.keys), at(self.groups), at(self.custom))
+        return Write(*named_at, fields, backend, mode=self.mode)
 
 
 @dataclass

@@ -129,6 +129,7 @@ class Client(BlockingBase):
         keys: Iterable[str] | None = None,
         group_ids: Sequence[str | int | None] | None = None,
         custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
+        custom_meta_mode: Literal["merge", "update"] = "merge",
         ttl_s: float | None = None,
         include: Iterable[Include] | None = None,
         compact: bool = False,
@@ -137,11 +138,11 @@ class Client(BlockingBase):
     ) -> BatchMeta:
         """New rows: `count` of them, or one per key; `created` says how many. A key that exists keeps its index.
 
-        Makes the partition if need be; meta given for a key that exists is merged (RFC 7396). With `ttl_s`, rows that
-        have no produced field within so many seconds disappear; inserting them again, or a patch, renews it. The answer
-        describes the rows, new or found; `include`, `compact` and `expand` are as in `read`, e.g.
-        `include=["field_status"]`: which fields each has. Raises DuplicateKeys, GroupConflict, PartitionSealed,
-        TooManySamples.
+        Makes the partition if need be; meta given for a key that exists is merged (RFC 7396), or with
+        `custom_meta_mode="update"` updated as a dict is. With `ttl_s`, rows that have no produced field within so many
+        seconds disappear; inserting them again, or a patch, renews it. The answer describes the rows, new or found;
+        `include`, `compact` and `expand` are as in `read`, e.g. `include=["field_status"]`: which fields each has.
+        Raises DuplicateKeys, GroupConflict, PartitionSealed, TooManySamples.
         """
         return self._run(
             self._aio.insert(
@@ -150,6 +151,7 @@ class Client(BlockingBase):
                 keys=keys,
                 group_ids=group_ids,
                 custom_meta=custom_meta,
+                custom_meta_mode=custom_meta_mode,
                 ttl_s=ttl_s,
                 include=include,
                 compact=compact,
@@ -168,6 +170,7 @@ class Client(BlockingBase):
         create: bool = False,
         backend_meta: Mapping[str, Sequence[Any]] | None = None,
         custom_meta: Sequence[Mapping[str, Any] | None] | None = None,
+        custom_meta_mode: Literal["merge", "update"] = "merge",
         group_ids: Sequence[str | int | None] | None = None,
         on_cleared: Literal["refuse", "skip"] = "refuse",
         idempotency_key: str | None = None,
@@ -176,10 +179,11 @@ class Client(BlockingBase):
 
         `field_schema`, per field: `{"dtype": "float32", "shape": [1024]}`, ragged `{"dtype": "int64", "lengths":
         [812, 5310]}` or `"shapes"`, no tensor `{"kind": "object"}`, or the FieldSchema of a batch. A dtype is torch's
-        name, or a dtype of torch or numpy. `create` makes
-        absent keys. `backend_meta`: per field one JSON value per row. `on_cleared="skip"`: rows that were cleared are
-        left out and told in `skipped`, instead of SampleCleared. Raises DtypeConflict, KindConflict, GroupConflict,
-        SampleNotFound, KeyNotFound, SampleCleared, SampleClearing, PartitionNotFound, PartitionCleared.
+        name, or a dtype of torch or numpy. `create` makes absent keys. `backend_meta`: per field one JSON value per
+        row. `custom_meta_mode`: as in `patch_custom_meta`.
+        `on_cleared="skip"`: rows that were cleared are left out and told in `skipped`, instead of SampleCleared. Raises
+        DtypeConflict, KindConflict, GroupConflict, SampleNotFound, KeyNotFound, SampleCleared, SampleClearing,
+        PartitionNotFound, PartitionCleared.
         """
         return self._run(
             self._aio.produce(
@@ -190,6 +194,7 @@ class Client(BlockingBase):
                 create=create,
                 backend_meta=backend_meta,
                 custom_meta=custom_meta,
+                custom_meta_mode=custom_meta_mode,
                 group_ids=group_ids,
                 on_cleared=on_cleared,
                 idempotency_key=idempotency_key,
@@ -203,12 +208,15 @@ class Client(BlockingBase):
         *,
         global_indexes: Iterable[int] | None = None,
         keys: Iterable[str] | None = None,
+        custom_meta_mode: Literal["merge", "update"] = "merge",
         if_revision: int | None = None,
         ttl_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> replies.PatchedCustomMeta:
-        """Merge one RFC 7396 patch into each row's custom meta; None leaves a row alone.
+        """Apply one patch to each row's custom meta; None in the column leaves a row alone.
 
+        `custom_meta_mode`: "merge" by RFC 7396, where None removes a member and objects are merged; "update" as
+        `dict.update` does, where each member replaces the whole old one, and None is a value.
         `if_revision`: only if no named row changed after that revision, else PreconditionFailed with those that did.
         `ttl_s`: rows without a produced field have so many seconds from now to get one, else they disappear.
         Raises SampleNotFound, KeyNotFound, SampleCleared, PartitionNotFound, PartitionCleared.
@@ -219,6 +227,7 @@ class Client(BlockingBase):
                 custom_meta,
                 global_indexes=global_indexes,
                 keys=keys,
+                custom_meta_mode=custom_meta_mode,
                 if_revision=if_revision,
                 ttl_s=ttl_s,
                 idempotency_key=idempotency_key,

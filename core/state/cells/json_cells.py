@@ -6,7 +6,7 @@ column is `Cells`: one `bytes` for all rows, or a list.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 import orjson
@@ -38,6 +38,7 @@ class Const:
 
 Column = ConstCell | list[bytes]
 Cells = bytes | list[bytes]
+CustomMetaMode = Literal["merge", "update"]
 
 
 def to_list(cells: Cells, rows: int) -> list[bytes]:
@@ -132,18 +133,22 @@ def json_values(values: Sequence[str | int | None]) -> list[bytes]:
     return list(map(bytes, msgspec.json.decode(orjson.dumps(values), type=list[msgspec.Raw])))
 
 
-def merged(stored: bytes, patch: bytes, loc: str, max_bytes: int) -> bytes:
-    """RFC 7396: `patch` (checked) merged into `stored`. Returns the same object `stored` when nothing changes."""
+def patched(stored: bytes, patch: bytes, loc: str, max_bytes: int, mode: CustomMetaMode = "merge") -> bytes:
+    """`stored` with `patch` (checked) applied. Returns the same object `stored` when nothing changes.
+
+    `merge`: by RFC 7396. `update`: as Python's `dict.update`: a member replaces the whole old one, and null is a value.
+    Raises Invalid for a result of more than `max_bytes`.
+    """
     if patch == NULL:
         return stored
-    if stored == EMPTY and NULL not in patch:
+    if stored == EMPTY and (mode == "update" or NULL not in patch):
         return patch if patch[1:-1].strip() else stored
-    before = msgspec.json.decode(stored)
-    after = orjson.dumps(_merge(before, msgspec.json.decode(patch)))
+    before, change = msgspec.json.decode(stored), msgspec.json.decode(patch)
+    after = orjson.dumps(before | change if mode == "update" else _merge(before, change))
     if after == orjson.dumps(before):
         return stored
     if len(after) > max_bytes:
-        raise Invalid.at(loc, f"would be {len(after)} bytes after the merge: at most {max_bytes}")
+        raise Invalid.at(loc, f"would be {len(after)} bytes after the {mode}: at most {max_bytes}")
     return after
 
 

@@ -63,6 +63,7 @@ def rows(write: RowWrite) -> dict[str, Any]:
         keys=write.keys,
         group_ids=write.group_ids,
         custom_meta=column(write.custom_meta),
+        custom_meta_mode=None if write.custom_meta_mode == "merge" else write.custom_meta_mode,
         ttl_s=write.ttl_s,
     )
 

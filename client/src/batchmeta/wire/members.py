@@ -28,7 +28,14 @@ GroupColumnIn = Annotated[
     GroupIds, Meta(description="a group id or null per row, or {const}; a row's group is set once")
 ]
 MetaColumnIn = Annotated[
-    Cells, Meta(description="an object per row, merged into what is there (null: leave alone), or {const}")
+    Cells, Meta(description="an object per row, a patch of what is there (null: leave alone), or {const}")
+]
+CustomMetaMode = Annotated[
+    Literal["merge", "update"],
+    Meta(
+        description="how custom_meta is applied: `merge` (if left out) by RFC 7396, `update` as Python's dict.update: "
+        "members are replaced whole, and null is a value"
+    ),
 ]
 CellColumnsIn = Annotated[
     dict[FieldName, Cells], Meta(description="by field: a JSON value per row, where and how its bytes lie, or {const}")

@@ -14,6 +14,7 @@ from .members import (
     Compact,
     Count,
     Cursor,
+    CustomMetaMode,
     Expand,
     ExpectedSamples,
     GroupColumnIn,
@@ -144,6 +145,7 @@ class Insert(Request, frozen=True):
     keys: Annotated[Keys, Meta(description="a row per key; one that exists keeps its index")] | None = None
     group_ids: GroupColumnIn | None = None
     custom_meta: MetaColumnIn | None = None
+    custom_meta_mode: CustomMetaMode | None = None
     ttl_s: TtlSeconds | None = None
     include: Included | None = None
     expand: Expand | None = None
@@ -163,6 +165,7 @@ class Produce(Request, frozen=True):
     create: Annotated[bool, Meta(description="true: keys that are not there are made, and the partition")] | None = None
     backend_meta: CellColumnsIn | None = None
     custom_meta: MetaColumnIn | None = None
+    custom_meta_mode: CustomMetaMode | None = None
     group_ids: GroupColumnIn | None = None
     on_cleared: (
         Annotated[Literal["refuse", "skip"], Meta(description="cleared rows: refuse the call, or leave them out")]
@@ -183,9 +186,10 @@ class Revoke(Request, frozen=True):
 
 
 class PatchCustomMeta(Request, frozen=True):
-    """RFC 7396 patches, one per row; `null` leaves a row alone."""
+    """A patch per row, by RFC 7396 unless `custom_meta_mode` says `update`; `null` leaves a row alone."""
 
     custom_meta: MetaColumnIn
+    custom_meta_mode: CustomMetaMode | None = None
     global_indexes: Indexes | None = None
     keys: Keys | None = None
     if_revision: Annotated[Count, Meta(description="only if none of the rows changed after it")] | None = None
