@@ -63,6 +63,21 @@ def test_tags_of_new_and_known_keys_are_put_in_one_call(api: Api) -> None:
     assert (again["created"], again["custom_meta"], again["revision"]) == (0, out["custom_meta"], out["revision"])
 
 
+@pytest.mark.parametrize("verb", ["samples", "production"])
+def test_a_large_body_has_its_mode_too(api: Api, verb: str) -> None:
+    """Such a body is decoded in pieces."""
+    keys = [f"k{at}" for at in range(4000)]
+    body: dict[str, Any] = {
+        "keys": keys,
+        "custom_meta": [{"n": None, "text": "x" * 100}] * 4000,
+        "custom_meta_mode": "update",
+    }
+    body |= {"create": True, "field_schema": N} if verb == "production" else {}
+    api.ok("POST", verb, body)
+    assert meta(api, "k3999") == {"n": None, "text": "x" * 100}
+    refused(api.send("POST", verb, body | {"custom_meta_mode": "both"}), 422, "invalid-request", "merge, update")
+
+
 def test_puts_of_one_row_that_differ_in_the_mode_alone(api: Api) -> None:
     """Such bodies are read by their form."""
     for at, mode in enumerate(["merge", "update", None, "update", "merge"]):

@@ -18,7 +18,7 @@ from core.snapshot.image import image
 from core.state.cells.json_cells import Const, patched
 from core.writing.forms import Form, OneRow
 from tests.core.world import Book, Schema, add, look, new_engine
-from tests.model.plain import merged
+from tests.model.plain import patched as as_meant
 
 P, MOST = "p", 10_000
 Mode = Literal["merge", "update"]
@@ -39,24 +39,13 @@ def as_json(value: Any, *, is_ascii: bool = False) -> bytes:
     return json.dumps(value, ensure_ascii=is_ascii).encode()
 
 
-def after(before: dict[str, Any], patch: Patch, mode: Mode) -> dict[str, Any]:
-    """What the contract says of one patch."""
-    if patch is None:
-        return before
-    if mode == "merge":
-        return dict(merged(before, patch))
-    out = dict(before)
-    out.update(patch)
-    return out
-
-
 @settings(derandomize=True, deadline=None)
 @given(patches, st.booleans())
 def test_patches_of_both_modes_are_what_they_are_of_dicts(given: list[tuple[Mode, Patch]], is_ascii: bool) -> None:
     cell, meant = b"{}", dict[str, Any]()
     for mode, patch in given:
         text = as_json(patch, is_ascii=is_ascii)
-        cell, meant = patched(cell, text, "x", MOST, mode), after(meant, patch, mode)
+        cell, meant = patched(cell, text, "x", MOST, mode), as_meant(meant, patch, mode)
         assert as_json(json.loads(cell)) == as_json(meant)
         if mode == "update":
             assert patched(cell, text, "x", MOST, mode) is cell, "said again, it is no change"
@@ -106,7 +95,7 @@ class World:
         before, changes = self.engine.revision, self.meant.copy()
         self._write(verb, RowWrite(keys=keys, custom_meta=column, custom_meta_mode=mode))
         for key, patch in zip(keys, patches, strict=False):
-            changes[key] = after(changes.get(key, {}), patch, mode)
+            changes[key] = as_meant(changes.get(key, {}), patch, mode)
         is_same = as_json(changes) == as_json(self.meant)
         assert is_same <= (self.engine.revision == before or verb in ("produce", "put"))
         self.meant = changes
