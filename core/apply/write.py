@@ -52,9 +52,9 @@ def produce(state: ServiceState, event: Produced) -> None:
     rows = partition.touch(event.indexes)
     end_times(state, partition, rows)
     width, known = partition.grid.status.width, len(partition.fields)
-    placement = partition.grid.produce(rows, event)[0]
+    bits = partition.grid.produce(rows, event)
     partition.drop_supplies_of_width(width)
-    partition.supplies.produced(rows, placement.bit_set)
+    partition.supplies.produced(rows, bits)
     if len(partition.fields) > known:
         partition.supplies.tell_all()
 

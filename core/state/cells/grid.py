@@ -9,6 +9,8 @@ from core.events import Declared, Produced
 
 from .asked_fields import AskedFields
 from .fields import Field
+from .first_write import first_placement, new_fields
+from .other_rows import OtherRows, nobody
 from .placements import Placement, place
 from .readiness import WORD, NewWords, bit_column, count_bits, mask_of
 from .revoked import RevokedCells
@@ -118,8 +120,10 @@ class Grid:
             field.adopt(declared)
         self._forget_worked_out()
 
-    def produce(self, rows: Ints, event: Produced) -> tuple[Placement, Ints, Ints]:
-        """Make the event's fields ready for `rows`. Returns their placement, and the rows' words before and after."""
+    def produce(self, rows: Ints, event: Produced) -> int:
+        """Make the event's fields ready for `rows`. Returns their bits, in one int."""
+        if not self.fields and not self._free_bits:
+            return self._produce_first(rows, event)
         found = self._placements.get(event.signature) or self._place(event.signature)
         before = self.status.gather(rows)
         after = before | found.mask
@@ -133,7 +137,23 @@ class Grid:
         self.status.write(rows, after)
         self.revoked.take(rows, found.mask)
         self._count(found, before, after)
-        return found, before, after
+        return found.bit_set
+
+    def _produce_first(self, rows: Ints, event: Produced) -> int:
+        """As `produce` where there never was a field."""
+        placement = first_placement(event)
+        self.fields.update(new_fields(placement, event.backend))
+        self._reserve_bits(len(self.fields))
+        for field, cells in zip(self.fields.values(), event.backend, strict=True):
+            if not isinstance(cells, bytes):
+                field.backend.put(rows, cells, nobody, self.capacity)
+        self.sizes.reserve(placement.width)
+        if placement.width:
+            self.sizes.put(rows, placement.slots, np.frombuffer(event.sizes, "<i4").reshape(-1, placement.width))
+        self.status.write(rows, self.status.gather(rows) | placement.mask)
+        self.produced[: len(self.fields)] = len(rows)
+        self._asked.clear()
+        return placement.bit_set
 
     def _place(self, signature: bytes) -> Placement:
         signatures, known = from_bytes(signature), len(self.fields)
@@ -149,12 +169,15 @@ class Grid:
     def _add(self, name: str, declared: Declared | None) -> Field:
         bit = self._free_bits.pop() if self._free_bits else len(self.fields)
         self.fields[name] = field = Field(name, bit, declared)
-        if bit >= len(self.produced):
-            self.status.reserve(self.capacity, bit + 1)
-            self.revoked.reserve(self.capacity, bit + 1)
+        self._reserve_bits(bit + 1)
+        return field
+
+    def _reserve_bits(self, count: int) -> None:
+        if count > len(self.produced):
+            self.status.reserve(self.capacity, count)
+            self.revoked.reserve(self.capacity, count)
             self.produced = grown(self.produced, self.status.width * WORD, 0)
             self.hidden = grown(self.hidden, self.status.width * WORD, 0)
-        return field
 
     def _reshape(self, found: Placement, rows: Ints, sizes: Sizes, had: Ints) -> None:
         for field in found.turning:
@@ -162,7 +185,7 @@ class Grid:
         for one in found.fixed:
             shape = tuple(sizes[0, one.first : one.last].tolist())
             if shape != one.field.shape:
-                one.field.take_shape(shape, len(_Others(self, one.field, rows, had)()) > 0)
+                one.field.take_shape(shape, len(OtherRows(self, one.field, rows, had)()) > 0)
         self._forget_worked_out()
 
     def _put_cells(self, found: Placement, rows: Ints, cells: Sequence[bytes | list[bytes]], had: Ints) -> None:
@@ -173,7 +196,7 @@ class Grid:
                 if is_new and const is not None and isinstance(value, bytes):
                     field.backend.const = value
                 else:
-                    field.backend.put(rows, value, _Others(self, field, rows, had), self.capacity)
+                    field.backend.put(rows, value, OtherRows(self, field, rows, had), self.capacity)
                 is_changed |= const != field.backend.constant
         if is_changed:
             self._forget_worked_out()
@@ -253,22 +276,3 @@ class Grid:
         self.sizes.compact(rows, capacity)
         for field in self.fields.values():
             field.backend.compact(rows, capacity)
-
-
-class _Others:
-    """Rows that had a field before a write, without the written ones. Found at the first call, then kept."""
-
-    __slots__ = ("_field", "_found", "_grid", "_had", "_rows")
-
-    def __init__(self, grid: Grid, field: Field, rows: Ints, had: Ints) -> None:
-        self._grid, self._field, self._rows, self._had = grid, field, rows, had
-        self._found: Ints | None = None
-
-    def __call__(self) -> Ints:
-        if self._found is None:
-            held = self._grid.held(self._field)
-            if not held or held == int(bit_column(self._had, self._field.bit).sum()):
-                self._found = np.empty(0, np.int64)
-            else:
-                self._found = np.setdiff1d(self._grid.holders(self._field), self._rows)
-        return self._found
