@@ -15,6 +15,10 @@ from .rows import NULL, Rows
 
 MAX_ROWS = 65_536
 MAX_BYTES = 8 * 2**20
+# Most partitions never have an entry; the first one takes arrays of its own.
+_NO_NUMBERS: Ints = np.zeros(0, np.int64)
+_NO_CELLS: Cells = np.zeros(0, object)
+_NO_SIZES = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +61,9 @@ class Trail:
     def __init__(self) -> None:
         self.floor = 0
         self._first = self._n = self._bytes = 0
-        self._revision, self._index = np.zeros((2, START), np.int64)
-        self._key, self._cell = filled(START, NULL, object), filled(START, NULL, object)
-        self._size = np.zeros(START, np.int32)
+        self._revision = self._index = _NO_NUMBERS
+        self._key = self._cell = _NO_CELLS
+        self._size = _NO_SIZES
 
     def add(self, revision: int, index: Ints, key: Cells, cell: Cells) -> None:
         """Add the rows of one event."""

@@ -20,7 +20,8 @@ from tests.model.samplers import Condition, passes
 def check_supplies(engine: Engine, plain: Plain) -> None:
     """Every supply of every partition: what it would be once somebody asks. Looked at in a copy."""
     for name, partition in engine.partitions.items():
-        for kept in list(partition.supplies._kept.values()):
+        begun = partition.supplies.kept
+        for kept in list(begun.supplies.values()) if begun else ():
             supply, held = copy.deepcopy(kept), plain.state.partitions[name]
             supply.refresh(partition)
             takeable = held.takeable(supply.task, supply.fields)

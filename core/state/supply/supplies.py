@@ -5,6 +5,7 @@ Whoever asks for a supply gets it up to date. A supply is kept while somebody ho
 own; without that the last ones that were asked for are.
 """
 
+from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from core.arrays import Ints
@@ -21,21 +22,25 @@ _ROW, _INDEX_ROW = 2, 40  # bytes of a row in a supply with its groups, and in a
 Key = tuple[str, tuple[str, ...], Where | None]
 
 
+@dataclass(slots=True)
+class Kept:
+    """What there is from the first supply on: before that nobody needs to know what changed."""
+
+    supplies: WeakValueDictionary[Key, Supply] = field(default_factory=WeakValueDictionary)
+    ready: WeakValueDictionary[tuple[str, ...], Ready] = field(default_factory=WeakValueDictionary)
+    passing: WeakValueDictionary[Where, Passing] = field(default_factory=WeakValueDictionary)
+    marks: PartitionMarks = field(default_factory=PartitionMarks)
+
+
 class Supplies:
     """By task, fields (sorted, all known) and `where`."""
 
-    __slots__ = ("_changes", "_kept", "_passing", "_ready", "_recent", "news")
+    __slots__ = ("_recent", "kept", "news")
 
     def __init__(self) -> None:
         self._recent: dict[Key, Supply] = {}
-        self._begin()
+        self.kept: Kept | None = None
         self.news: News | None = None  # for the calls that wait; None while none does
-
-    def _begin(self) -> None:
-        self._kept: WeakValueDictionary[Key, Supply] = WeakValueDictionary()
-        self._ready: WeakValueDictionary[tuple[str, ...], Ready] = WeakValueDictionary()
-        self._passing: WeakValueDictionary[Where, Passing] = WeakValueDictionary()
-        self._changes = PartitionMarks()
 
     def of(self, table: Table, task: str, fields: tuple[str, ...], where: Where | None) -> Supply:
         """The one of these, up to date."""
@@ -46,63 +51,56 @@ class Supplies:
     def begun(self, table: Table, task: str, fields: tuple[str, ...], where: Where | None) -> Supply:
         """The one of these, which may be far behind."""
         key = (task, fields, where)
-        found = self._recent.pop(key, None) or self._kept.get(key)
+        kept = self.kept = self.kept or Kept()
+        found = self._recent.pop(key, None) or kept.supplies.get(key)
         if found is None:
-            found = self._kept[key] = self._made(table, *key)
+            found = kept.supplies[key] = _made(kept, table, *key)
         bounded_dict.put(self._recent, key, found, MAX_RECENT)
         return found
 
     def is_full(self, rows: int) -> bool:
         """Whether what somebody holds of `rows` rows takes too much memory; who holds only his own may go on."""
-        if self._kept_bytes(rows) <= MAX_KEPT_BYTES:
+        kept = self.kept
+        if kept is None or _kept_bytes(kept, rows) <= MAX_KEPT_BYTES:
             return False
         self._recent.clear()  # nobody holds these
-        return self._kept_bytes(rows) > MAX_KEPT_BYTES and len(self._kept) > 1
-
-    def _kept_bytes(self, rows: int) -> int:
-        each = _ROW * len(self._kept) + len(self._ready) + len(self._passing)
-        return rows * (each + _INDEX_ROW * len(self._changes.indexes))
-
-    def _made(self, table: Table, task: str, fields: tuple[str, ...], where: Where | None) -> Supply:
-        ready = self._ready.get(fields)
-        if ready is None:
-            ready = self._ready[fields] = Ready(table.mask_of(fields))
-        passing = None if where is None else self._passing.get(where)
-        if where is not None and passing is None:
-            passing = self._passing[where] = Passing(where)
-        return Supply(task, fields, self._changes, ready, passing)
+        return _kept_bytes(kept, rows) > MAX_KEPT_BYTES and len(kept.supplies) > 1
 
     # What changes tell
 
     def inserted(self, rows: Ints) -> None:
         """These rows are new: ready for nothing, but there."""
-        self._changes.touched.touch(rows)
-        self._changes.told.touch(rows)
+        if self.kept is not None:
+            self.kept.marks.touched.touch(rows)
+            self.kept.marks.told.touch(rows)
 
     def produced(self, rows: Ints, bits: int) -> None:
         """Fields with these bits are ready for these rows."""
-        self._changes.touched.touch(rows)
+        self._touch(rows)
         self._tell(rows, bits)
 
     def revoked(self, rows: Ints) -> None:
         """Fields of these rows are not ready any more."""
-        self._changes.touched.touch(rows)
+        self._touch(rows)
 
     def told(self, rows: Ints) -> None:
         """These rows have other custom meta."""
-        self._changes.told.touch(rows)
+        if self.kept is not None:
+            self.kept.marks.told.touch(rows)
         self._tell(rows, ANY)
 
     def grouped(self, rows: Ints, numbers: Ints) -> None:
         """These rows got groups of these numbers."""
-        self._changes.grouped.touch(rows)
-        self._changes.sized.touch(numbers)
+        if self.kept is not None:
+            self.kept.marks.grouped.touch(rows)
+            self.kept.marks.sized.touch(numbers)
         self._tell(rows, ANY)
 
     def moved(self, rows: Ints, numbers: Ints) -> None:
         """These rows are no longer live, or are again; `numbers` are of their groups."""
-        self._changes.touched.touch(rows)
-        self._changes.sized.touch(numbers)
+        self._touch(rows)
+        if self.kept is not None:
+            self.kept.marks.sized.touch(numbers)
         self.tell_all()
 
     def took(self, task: str, rows: Ints, *, is_of_share: bool) -> None:
@@ -117,8 +115,12 @@ class Supplies:
         if self.news is not None:
             self.news.gave.add(task)
 
+    def _touch(self, rows: Ints) -> None:
+        if self.kept is not None:
+            self.kept.marks.touched.touch(rows)
+
     def _taken(self, task: str, rows: Ints) -> None:
-        marks = self._changes.taken.get(task)
+        marks = None if self.kept is None else self.kept.marks.taken.get(task)
         if marks is not None:
             marks.touch(rows)
 
@@ -135,14 +137,30 @@ class Supplies:
 
     # What ends
 
-    def drop(self, field: str | None = None) -> None:
+    def drop(self, name: str | None = None) -> None:
         """Those of a field; without one all: row numbers or words have changed."""
-        if field is None:
+        if name is None:
             self._recent.clear()
-            self._begin()
-        for key in [key for key in self._kept if field in key[1]]:
-            self._recent.pop(key, None)
-            self._kept.pop(key, None)
-        for fields in [fields for fields in self._ready if field in fields]:
-            self._ready.pop(fields, None)
+            self.kept = None
+        if self.kept is not None:
+            for key in [key for key in self.kept.supplies if name in key[1]]:
+                self._recent.pop(key, None)
+                self.kept.supplies.pop(key, None)
+            for fields in [fields for fields in self.kept.ready if name in fields]:
+                self.kept.ready.pop(fields, None)
         self.tell_all()
+
+
+def _made(kept: Kept, table: Table, task: str, fields: tuple[str, ...], where: Where | None) -> Supply:
+    ready = kept.ready.get(fields)
+    if ready is None:
+        ready = kept.ready[fields] = Ready(table.mask_of(fields))
+    passing = None if where is None else kept.passing.get(where)
+    if where is not None and passing is None:
+        passing = kept.passing[where] = Passing(where)
+    return Supply(task, fields, kept.marks, ready, passing)
+
+
+def _kept_bytes(kept: Kept, rows: int) -> int:
+    each = _ROW * len(kept.supplies) + len(kept.ready) + len(kept.passing)
+    return rows * (each + _INDEX_ROW * len(kept.marks.indexes))
