@@ -52,11 +52,10 @@ def seal(state: ServiceState, event: Sealed) -> None:
 def delete(state: ServiceState, event: PartitionDeleted) -> None:
     """The partition is gone with all it holds: its leases end, its pending clears are committed."""
     partition = state.partitions.pop(event.partition)
-    state.leases.close(partition.lose_all())
+    state.close_leases(partition.lose_all())
     for number in partition.clears:
         state.clears.close(number, COMMITTED)
-    for number in partition.ttls.batches:
-        state.ttl_deadlines.discard((event.partition, number))
+    state.ttl_deadlines.discard((event.partition, number) for number in partition.ttls.batches)
     bounded_dict.put(state.deleted, event.partition, state.revision, MAX_DELETED)
     if state.gone is not None and partition.rows.n > AT_ONCE:
         state.gone.append(partition)

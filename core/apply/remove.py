@@ -68,4 +68,4 @@ def drop(state: ServiceState, partition: Partition, rows: Ints, indexes: Ints) -
             partition.key_history.touch(partition.revision)
         partition.supplies.drop(field.name)
     partition.tidy()
-    state.leases.close(partition.lose([partition.leases[number] for number in holders], indexes))
+    state.close_leases(partition.lose([partition.leases[number] for number in holders], indexes))

@@ -4,7 +4,7 @@ import numpy as np
 
 from core.arrays import Ints, unpack
 from core.events import Allotted, Consumed, Extended, Leased, LeasesEnded, Reset, Settled
-from core.state.leases import Lease, lose
+from core.state.leases import Lease, end
 from core.state.partition import Partition
 from core.state.service import ServiceState
 from core.state.tasks import Task
@@ -83,8 +83,9 @@ def end_leases(state: ServiceState, event: LeasesEnded) -> None:
     task.reasons.update(dict.fromkeys(unpack(event.worn).tolist(), event.reason))
     rows = _settle_rows(partition, task, event.released, FREE)
     partition.supplies.gave(event.task, task.give_back(rows, partition.rows.is_live(rows)))
-    leases = [partition.leases.pop(number) for number in unpack(event.numbers).tolist()]
-    state.leases.close(lose(leases))
+    leases = list(map(partition.leases.pop, unpack(event.numbers).tolist()))
+    end(leases)
+    state.close_leases(leases)
 
 
 def _settle_rows(partition: Partition, task: Task, indexes: bytes, state: int) -> Ints:
@@ -100,4 +101,4 @@ def reset(state: ServiceState, event: Reset) -> None:
     partition.tasks[event.task].reset()
     partition.supplies.gave(event.task, np.arange(partition.rows.n))
     of_task = [lease for lease in partition.leases.values() if lease.task == event.task]
-    state.leases.close(partition.lose(of_task, None))
+    state.close_leases(partition.lose(of_task, None))

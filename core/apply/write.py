@@ -79,5 +79,5 @@ def time(state: ServiceState, event: Timed) -> None:
 
 def end_times(state: ServiceState, partition: Partition, rows: Ints) -> None:
     """These rows have a field now, or another time, or are gone: batches that no row points to have no deadline."""
-    for number in partition.ttls.end(rows):
-        state.ttl_deadlines.discard((partition.partition_id, number))
+    ended = partition.ttls.end(rows)
+    state.ttl_deadlines.discard((partition.partition_id, number) for number in ended)

@@ -7,11 +7,11 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Ints, pack, unpack
+from core.arrays import Ints, joined, pack, unpack
 from core.engine import Engine
 from core.errors import ClaimNotFound, Invalid, LeaseLost
 from core.events import Extended, LeasesEnded, Settled
-from core.state.leases import Lease, fates_of
+from core.state.leases import Lease, claim_id, fates_of
 from core.state.partition import Partition
 from core.state.transitions import ACCEPTED, LOST, OPEN, REJECTED, RELEASED
 
@@ -187,9 +187,11 @@ def _let_go(engine: Engine, leases: Sequence[Lease]) -> list[LeasesEnded]:
 
 def _ended(partition: Partition, task: str, leases: Sequence[Lease]) -> LeasesEnded:
     """The event that ends leases of one task."""
-    is_open = fates_of(leases) == OPEN
-    indexes = np.concatenate([lease.indexes for lease in leases])[is_open]
-    is_worn = np.concatenate([lease.attempts for lease in leases])[is_open] >= partition.limits.max_attempts
+    indexes = joined([lease.indexes for lease in leases], np.int64)
+    if len(indexes) > len(leases):  # else each has one row, which is open
+        indexes = indexes[fates_of(leases) == OPEN]
+    attempts = partition.tasks[task].attempts_of(partition.rows.locate_held(indexes))
+    is_worn = attempts >= partition.limits.max_attempts
     released, worn = indexes[~is_worn], indexes[is_worn]
     numbers = np.array([lease.number for lease in leases], np.int64)
     return LeasesEnded(partition.partition_id, task, pack(numbers), pack(released), pack(worn), TOO_OFTEN)
@@ -255,7 +257,9 @@ def release_worker(engine: Engine, worker: str) -> tuple[int, list[str]]:
         return 0, []
     ended = _let_go(engine, held)
     engine.commit(*ended)
-    return sum(len(unpack(one.released)) + len(unpack(one.worn)) for one in ended), [lease.claim_id for lease in held]
+    return sum(len(unpack(one.released)) + len(unpack(one.worn)) for one in ended), [
+        claim_id(lease.number) for lease in held
+    ]
 
 
 def list_dead(engine: Engine, partition_id: str, task: str) -> tuple[Partition, list[Dead]]:

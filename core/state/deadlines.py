@@ -1,6 +1,7 @@
 """Deadlines by key, nearest first: the executor sleeps until the next one. Derived from events, never journaled."""
 
 import heapq
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -26,9 +27,10 @@ class Deadlines(Generic[K]):
             self._heap = [one for one in self._heap if self._at.get(one[2]) == one[0]]
             heapq.heapify(self._heap)
 
-    def discard(self, key: K) -> None:
-        """Remove the key's time."""
-        self._at.pop(key, None)
+    def discard(self, keys: Iterable[K]) -> None:
+        """Remove the times of these keys."""
+        for key in keys:
+            self._at.pop(key, None)
 
     def next(self) -> float | None:
         """The nearest time."""

@@ -1,4 +1,4 @@
-"""Frees the memory of a deleted partition in slices."""
+"""Frees the memory of a deleted partition, and that of many forgotten leases, in slices."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 from core.arrays import Cells
 from core.slices import Sliced
 
+from .leases import Lease
 from .partition import Partition
-from .service import ServiceState
+from .service import MANY_LEASES, ServiceState
 
 AT_ONCE = 32_768  # cells or keys that are freed in one step
 
@@ -16,7 +17,8 @@ def free_all(state: ServiceState) -> Sliced[None]:
     """Free what is gone of the state, one after the other, for ever; one that is in work is still among them."""
     while True:
         while state.gone:
-            yield from _free(state.gone[0])
+            gone = state.gone[0]
+            yield from _freed(gone) if isinstance(gone, list) else _free(gone)
             del state.gone[0]
         yield
 
@@ -31,6 +33,13 @@ def _free(partition: Partition) -> Sliced[None]:
         yield from _dropped(names)
     for field in partition.fields.values():
         field.backend.cells = None
+        yield
+
+
+def _freed(leases: list[Lease]) -> Iterator[None]:
+    """Drop the leases, which nothing else refers to."""
+    while leases:
+        del leases[-MANY_LEASES:]
         yield
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Bits, Ints
+from core.arrays import Bits, Ints, joined
 
 from .deadlines import Deadlines
 from .transitions import LOST, OPEN
@@ -105,18 +105,20 @@ class Leases:
         """Of these leases rows have been settled: those without an open row are closed."""
         self.close(lease for lease in touched if not lease.is_closed and not np.count_nonzero(lease.fate == OPEN))
 
-    def close(self, leases: Iterable[Lease]) -> None:
-        """These open leases have no open row left."""
+    def close(self, leases: Iterable[Lease]) -> list[Lease]:
+        """These open leases have no open row left. Returns those that are forgotten for them, the oldest."""
+        numbers = []
         for lease in leases:
             lease.close()
-            self._deadlines.discard(lease.number)
-            self.closed[lease.number] = self.open.pop(lease.number)
-        self._forget_oldest()
+            numbers.append(lease.number)
+        self._deadlines.discard(numbers)
+        self.closed.update(zip(numbers, map(self.open.pop, numbers), strict=True))
+        return self._forget_oldest()
 
-    def _forget_oldest(self) -> None:
+    def _forget_oldest(self) -> list[Lease]:
         """One look for all: the first key of a dict is slow to find once many before it were deleted."""
-        for number in list(islice(self.closed, max(0, len(self.closed) - REMEMBERED))):
-            del self.closed[number]
+        oldest = list(islice(self.closed, max(0, len(self.closed) - REMEMBERED)))
+        return list(map(self.closed.pop, oldest))
 
     def due(self) -> float | None:
         """When the next lease ends."""
@@ -134,8 +136,19 @@ class Leases:
 
 
 def fates_of(leases: Sequence[Lease]) -> Bits:
-    """The fates of all rows of these leases, one lease after the other; a copy."""
-    return np.concatenate([lease.fate for lease in leases])
+    """The fates of all rows of these leases, one lease after the other; a copy, read-only."""
+    return joined([lease.fate for lease in leases], np.uint8)
+
+
+def end(leases: Sequence[Lease]) -> None:
+    """All rows of these open leases that are open are lost. Most leases of many have one row: those share one array."""
+    several = []
+    for lease in leases:
+        if len(lease.fate) == 1:
+            lease.fate = _ONE_LOST
+        else:
+            several.append(lease)
+    lose(several)
 
 
 def lose(leases: Sequence[Lease], indexes: Ints | None = None) -> list[Lease]:
@@ -145,7 +158,7 @@ def lose(leases: Sequence[Lease], indexes: Ints | None = None) -> list[Lease]:
     """
     if not leases:
         return []
-    fates = fates_of(leases)
+    fates = fates_of(leases).copy()
     is_lost = fates == OPEN
     if indexes is not None:
         is_lost &= np.isin(np.concatenate([lease.indexes for lease in leases]), indexes)
@@ -171,6 +184,9 @@ def _same(dtype: str, value: int, count: int) -> "npt.NDArray[Any]":
     made = np.full(count, value, dtype)
     made.flags.writeable = False
     return made
+
+
+_ONE_LOST: Bits = _same("|u1", LOST, 1)
 
 
 def claim_id(number: int) -> str:

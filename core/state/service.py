@@ -4,7 +4,7 @@ It decides nothing and refuses nothing; `core.apply` changes it, by events alone
 in `core.snapshot.image`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from core.events import Change
 
@@ -12,8 +12,12 @@ from .cells.readiness import NewWords
 from .clears import Clears
 from .deadlines import Deadlines
 from .kept_replies import KeptReplies
-from .leases import Leases
+from .leases import Lease, Leases
 from .partition import Partition
+
+Gone = Partition | list[Lease]
+"""A deleted partition, or forgotten leases: more than are freed in one step."""
+MANY_LEASES = 1024  # that are freed in one step
 
 
 class ServiceState:
@@ -33,7 +37,7 @@ class ServiceState:
         self.revision = 0  # of the last change
         self.epoch = 1  # rises with each restore
         self.history = ""  # names this history once a checkpoint was made; "" until then
-        self.gone: list[Partition] | None = None  # large deleted ones, to be freed yet; None: they are freed at once
+        self.gone: list[Gone] | None = None  # to be freed yet, see `freeing`; None: it is freed at once
         self.changed: set[str] = set()  # partitions that changed since the calls that wait were last looked at
 
     @property
@@ -54,6 +58,12 @@ class ServiceState:
     def settle(self) -> None:
         """Apply the changes that were put off. Only an engine puts any off."""
         raise NotImplementedError
+
+    def close_leases(self, leases: Iterable[Lease]) -> None:
+        """These open leases have no open row left. If many others are forgotten for them, those are freed later."""
+        forgotten = self.leases.close(leases)
+        if self.gone is not None and len(forgotten) > MANY_LEASES:
+            self.gone.append(forgotten)
 
     def changing(self, partition_id: str) -> Partition:
         """The partition that an event is about to change, its revision now that of the change."""

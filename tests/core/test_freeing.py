@@ -1,13 +1,19 @@
-"""A large partition that is deleted is freed in slices, without a call that asks for it."""
+"""A large partition that is deleted is freed in slices, without a call that asks for it; so are forgotten leases."""
 
 import sys
 from itertools import pairwise
 
 import pytest
 
+from core.engine import Engine
+from core.operations.claim import ClaimRequest, claim_now
+from core.operations.leases import release_worker
 from core.operations.partitions import delete_partition
+from core.reading.batch import View
+from core.samplers import sampler
 from core.state import freeing
 from core.state.freeing import free_all
+from core.state.leases import Lease
 from tests.core.running import running
 from tests.core.world import add, add_keys, new_engine, write
 
@@ -48,6 +54,38 @@ def test_a_small_partition_is_freed_at_once() -> None:
     add(engine, P, 3)
     delete_partition(engine, P, None)
     assert engine.gone == []
+
+
+def test_many_leases_that_are_forgotten_at_once_are_freed_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.state.leases.REMEMBERED", 10)
+    monkeypatch.setattr("core.state.service.MANY_LEASES", 4)
+    monkeypatch.setattr(freeing, "MANY_LEASES", 4)
+    engine = new_engine()
+    write(engine, P, add(engine, P, ROWS), ["n"])
+    engine.gone = []
+    held = leased(engine, 10)
+    release_worker(engine, "w")
+    assert (len(engine.leases.closed), engine.gone) == (10, [])
+    leased(engine, 9)
+    release_worker(engine, "w")
+    assert [engine.leases.find(lease.claim_id) is None for lease in held] == [True] * 9 + [False]
+    forgotten = engine.gone[0]
+    assert forgotten == held[:9]
+    one = held[0]
+    before, freeing_steps, left = sys.getrefcount(one), free_all(engine), []
+    while engine.gone:
+        next(freeing_steps)
+        left.append(len(forgotten))
+    assert left == [5, 1, 0, 0]
+    assert sys.getrefcount(one) == before - 1
+
+
+def leased(engine: Engine, count: int) -> list[Lease]:
+    """Leases of a row each, of one worker."""
+    wanted = ClaimRequest("t", ("n",), 1, 1, 0, sampler("sequential", {}), View(("n",)), 10.0, "w")
+    for _ in range(count):
+        claim_now(engine, P, wanted)
+    return list(engine.leases.open.values())
 
 
 @pytest.mark.asyncio

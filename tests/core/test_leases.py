@@ -1,5 +1,7 @@
 """Leases and time, on a clock that the test moves: expiry, extension, restart, and the account of all rows."""
 
+from collections.abc import Generator
+
 import msgspec
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from core.engine import Engine
 from core.errors import ClaimNotFound, Invalid, LeaseLost
 from core.events import Settled
 from core.operations.claim import Claimed, ClaimRequest, claim_now
+from core.operations.clears import ClearRequest, abort_clear, plan_clear
 from core.operations.consumption import counts_of, reset_consumption
 from core.operations.delete import delete
 from core.operations.leases import Ack, ack, expire, extend, get_claim, list_dead, release_worker
@@ -17,7 +20,7 @@ from core.reading.batch import View
 from core.reading.selectors import Selector
 from core.samplers import sampler
 from core.state.leases import REMEMBERED, Leases, claim_id, number_of
-from core.state.transitions import HELD
+from core.state.transitions import ACCEPTED, HELD, LOST
 from tests.core.world import Book, Clock, add, new_engine, write
 from tests.model.compare import dump
 
@@ -308,6 +311,40 @@ def test_a_dead_worker_lets_go_of_all_at_once() -> None:
     assert release_worker(engine, "w") == (2, [one.claim_id for one in (first, second) if one])
     assert engine.revision == revision + 1
     assert account(engine) == (0, 1, 0)
+
+
+def test_of_a_worker_that_died_only_what_is_open_is_let_go() -> None:
+    engine, book = ready(7), Book()
+    patch_partition(engine, P, None, None, 2)
+    one, several, two = lease(engine, 1, 10.0, "w"), lease(engine, 3, 10.0, "w"), lease(engine, 2, 10.0, "w")
+    assert one is not None
+    assert several is not None
+    assert two is not None
+    ack(engine, *accept(several, [2]))
+    delete(engine, P, Selector([4]))
+    assert release_worker(engine, "w") == (4, [one.claim_id, several.claim_id, two.claim_id])
+    book.take(engine)
+    for held, fates in ((one, [LOST]), (several, [LOST, ACCEPTED, LOST]), (two, [LOST, LOST])):
+        assert held.lease is not None
+        assert held.lease.fate.tolist() == fates
+        with pytest.raises(LeaseLost):
+            ack(engine, *accept(held, rows_of(held)))
+    assert dump(book.replayed(), "token") == dump(engine, "token")
+    assert rows_of(lease(engine, 5, 10.0, "w")) == [0, 1, 3, 5, 6]
+    release_worker(engine, "w")
+    dead = list_dead(engine, P, "t")[1]
+    assert [(one.global_index, one.attempts) for one in dead] == [(0, 2), (1, 2), (3, 2), (5, 2)]
+
+
+def test_a_row_that_is_clearing_was_handed_out_as_often_as_before() -> None:
+    engine = ready(1)
+    patch_partition(engine, P, None, None, 1)
+    lease(engine, 1, 10.0, "w")
+    clear = plan_clear(engine, P, ClearRequest(Selector([0])))
+    assert not isinstance(clear, Generator)
+    assert release_worker(engine, "w")[0] == 1
+    abort_clear(engine, clear.clear.clear_id)
+    assert [one.attempts for one in list_dead(engine, P, "t")[1]] == [1]
 
 
 def test_the_last_closed_claims_are_remembered_and_older_ones_not(monkeypatch: pytest.MonkeyPatch) -> None:
