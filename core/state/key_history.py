@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.arrays import START, Cells, Ints, filled, grown
+from core.arrays import START, Cells, Ints, filled, grown, run_of
 from core.state.cells.json_cells import EMPTY
 
 from .rows import NULL, Rows
@@ -171,14 +171,13 @@ class KeyHistory:
 def _add(trail: Trail, revision: int, held: Rows, rows: Ints, cells: Cells | None) -> None:
     if held.keys is None or not len(rows):
         return
-    keys = held.keys[rows]
     if not held.are_all_named:
-        named = np.asarray(keys != NULL, np.bool_)
-        rows, keys = rows[named], keys[named]
+        rows = rows[np.asarray(held.keys[rows] != NULL, np.bool_)]
     if len(rows):
-        there = filled(len(rows), EMPTY, object) if cells is None else cells[rows]
-        trail.add(revision, held.global_index[rows], keys, there)
+        at = run_of(rows)
+        there = filled(len(rows), EMPTY, object) if cells is None else cells[at]
+        trail.add(revision, held.global_index[at], held.keys[at], there)
 
 
 def _sizes(cells: Cells) -> Ints:
-    return np.fromiter(map(len, cells), np.int64, len(cells))
+    return np.fromiter(map(len, cells.tolist()), np.int64, len(cells))

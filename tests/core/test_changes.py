@@ -261,6 +261,20 @@ def test_rows_without_a_key_are_nobodys() -> None:
     assert since(engine, start) == ([], [])
 
 
+@pytest.mark.parametrize("removed", [[0, 1], [0, 2, 3, 4]], ids=["side by side", "apart, some without a key"])
+def test_only_rows_with_a_key_are_remembered(removed: list[int]) -> None:
+    engine = new_engine()
+    put(engine, a=1, b=2, c=3)
+    add(engine, P, 2)
+    start = engine.revision
+    delete(engine, P, Selector(removed))
+    keys = ["a", "b"] if removed == [0, 1] else ["a", "c"]
+    left = engine.partitions[P].key_history.left.since(0)
+    assert [json.loads(key) for key in left.key] == keys
+    assert [json.loads(cell)["v"] for cell in left.cell] == [1, 2 if removed == [0, 1] else 3]
+    assert since(engine, start) == ([], keys)
+
+
 def test_what_no_longer_fulfils_where_is_removed_and_what_never_did_is_not_told() -> None:
     engine = new_engine()
     put(engine, a=9, b=1, c=9, d=9, e=1)

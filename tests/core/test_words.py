@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.state.cells import readiness
 from core.state.cells.readiness import WORD, HostWords, NewWords, StatusWords, bit_column, count_bits, covers, mask_of
 
 from .world import DEVICE_VARIABLE, on_torch
@@ -104,9 +105,13 @@ def test_others_like_them_are_zero_and_of_their_own(kind: str) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 2])
-def test_the_functions_of_the_host_read_words_as_numbers(width: int) -> None:
+@pytest.mark.parametrize("few", [0, 100], ids=["many rows", "few rows"])
+def test_the_functions_of_the_host_read_words_as_numbers(width: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "_FEW", few)
     numbers = [0, 1, 2**63, 2**63 + 1, 2 ** (width * WORD) - 1]
     words, wanted = as_words(numbers, width), {0, 63}
     assert covers(words, mask_of(wanted, width)).tolist() == [wanted <= set(bits_of(number)) for number in numbers]
     assert bit_column(words, 63).tolist() == [number >> 63 & 1 for number in numbers]
     assert count_bits(words).tolist() == [sum(number >> bit & 1 for number in numbers) for bit in range(width * WORD)]
+    same = words[[3] * 7]
+    assert count_bits(same).tolist() == [7 * (numbers[3] >> bit & 1) for bit in range(width * WORD)]

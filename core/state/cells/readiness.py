@@ -12,6 +12,7 @@ import numpy as np
 from core.arrays import Bits, Flags, Ints
 
 WORD = 64
+_FEW = 2048  # rows whose bits are spread out and summed up
 
 
 def mask_of(bits: Iterable[int], words: int) -> Ints:
@@ -107,9 +108,19 @@ def covers(words: Ints, mask: Ints) -> Flags:
 
 
 def count_bits(words: Ints) -> Ints:
-    """int64 [fields]: for how many of these rows each bit is set."""
-    as_bytes = np.ascontiguousarray(words).view(np.uint8)
-    return np.asarray(np.unpackbits(as_bytes, axis=1, bitorder="little").sum(0, dtype=np.int64))
+    """int64 [fields]: for how many of these rows each bit is set. Of many rows most have the same bits."""
+    if len(words) <= _FEW:
+        return np.asarray(_bits_of(words).sum(0, dtype=np.int64))
+    all_have, some_have = reduced(words)
+    counts: Ints = len(words) * _bits_of(all_have[None])[0].astype(np.int64)
+    for bit in np.flatnonzero(_bits_of((some_have & ~all_have)[None])[0]).tolist():
+        counts[bit] = np.count_nonzero(words[:, bit // WORD] & mask_of([bit % WORD], 1))
+    return counts
+
+
+def _bits_of(words: Ints) -> Bits:
+    """uint8 [rows, fields]."""
+    return np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")
 
 
 def reduced(words: Ints) -> tuple[Ints, Ints]:
