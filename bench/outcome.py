@@ -9,8 +9,9 @@ from .turns import Runs
 if TYPE_CHECKING:
     from .place import Place
 
-# A p99 may be so many times the median; it takes so many calls to have one.
-TAIL, ENOUGH = 3, 200
+# A p99 may be so many times the median. It takes so many calls to have one, and so long a median to be the code's own:
+# what the machine takes from any thread is more than twice a shorter one (docs/benchmarks-notes.md).
+TAIL, ENOUGH, LEAST_S = 3, 200, 1e-4
 State = Literal["met", "NOT MET", "not measured", "-"]
 
 
@@ -61,8 +62,12 @@ def at_most(row: str, most: float, value: float, ours: str, unit: str = "x") -> 
 
 
 def tails(runs: Mapping[str, Runs]) -> list[Line]:
-    """One line for all rows of a case: the p99 over the median of the worst. Rows with few calls have no p99."""
-    over = {row: found.at(99) / found.median for row, found in runs.items() if len(found.values) >= ENOUGH}
+    """One line for all rows of a case: the p99 over the median of the worst.
+
+    Rows with few calls have no p99; that of rows below LEAST_S is shown with them and not judged.
+    """
+    judged = {row: found for row, found in runs.items() if len(found.values) >= ENOUGH and found.median >= LEAST_S}
+    over = {row: found.at(99) / found.median for row, found in judged.items()}
     if not over:
         return []
     worst = max(over, key=over.__getitem__)

@@ -60,6 +60,15 @@ def test_the_worst_tail_of_a_case_is_judged_and_named() -> None:
     assert tails({"c": few}) == []
 
 
+def test_the_tail_of_a_row_that_is_shorter_than_what_the_machine_takes_is_not_judged() -> None:
+    def jumpy(median: float) -> Runs:
+        return Runs(((median,) * 195 + (4 * median,) * 5,))
+
+    assert tails({"a": jumpy(0.99e-4)}) == []
+    (line,) = tails({"a": jumpy(0.99e-4), "b": jumpy(1e-4)})
+    assert (line.row, line.state) == ("b: p99 over median", "NOT MET")
+
+
 def test_only_the_version_with_the_seed_is_judged_against(tmp_path: Path) -> None:
     place = Place(TINY, tmp_path, lambda _: None, lambda version, tell: FakePeer())
     runs = {"ours": rate(1), SEED: rate(19), BEFORE: rate(100)}
