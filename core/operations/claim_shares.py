@@ -7,8 +7,6 @@ while its lease lives or its rows are consumed, what is held of it under a new o
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import msgspec
-
 from core.arrays import Flags, Ints, pack
 from core.errors import Invalid, Refused
 from core.events import Allotted, ShareTerms
@@ -104,8 +102,7 @@ class ShareRequest:
         """Where an argument is said, what it was and what it is."""
         if known == said:
             return
-        both = msgspec.json.decode(known), msgspec.json.decode(said)
-        for name, was, now in zip(self.sampler.terms, *both, strict=True):
+        for name, was, now in zip(self.sampler.terms, *map(self.sampler.told, (known, said)), strict=True):
             yield f"body.sampler.{name}", was, now
 
     def _allot(self, rows: Ints, least: int) -> Chosen | None:
@@ -168,6 +165,8 @@ class ShareRequest:
 
 
 def _text(value: object) -> str:
+    if value is None:
+        return "nothing"
     if isinstance(value, list):  # a path
         return ".".join(value)
     return ", ".join(sorted(map(str, value))) if isinstance(value, set) else str(value)

@@ -3,6 +3,8 @@
 A sampler is a frozen Struct: its members are the arguments that a claim gives beside the name.
 """
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from core.arrays import Ints
@@ -14,6 +16,12 @@ from core.state.where import Floats, Weight, weight
 from .contract import Blocking
 
 EXAMPLES = 10
+WeightDefault = int | float
+
+
+def checked_weight(path: str | Sequence[str], default: WeightDefault | None) -> Weight:
+    """The weight that a claim's arguments name. Raises Invalid."""
+    return weight(path, "body.sampler.weight", default, "body.sampler.weight_default")
 
 
 class ByRow(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,22 +56,25 @@ class ByRow(Struct, frozen=True, forbid_unknown_fields=True):
         return []
 
 
-class ByWeight(ByRow, frozen=True):
-    """Base: rows whose custom meta has a number at `weight`; the others are not eligible."""
+class ByWeight(ByRow, frozen=True, kw_only=True):
+    """Base: rows whose custom meta has a number at `weight`; the others weigh `weight_default`, and are not eligible
+    where that is left out.
+    """
 
     weight: str | list[str]
+    weight_default: WeightDefault | None = None
 
     def check(self, batch_size: int) -> None:
         """Every size can be served, if the path can be meant."""
-        weight(self.weight, "body.sampler.weight")
+        checked_weight(self.weight, self.weight_default)
 
     @property
     def by(self) -> Weight:
-        """The path, checked. Raises Invalid."""
-        return weight(self.weight, "body.sampler.weight")
+        """The path and the default, checked. Raises Invalid."""
+        return checked_weight(self.weight, self.weight_default)
 
     def weights(self, partition: Partition, rows: Ints) -> Floats:
-        """float64 [rows]: NaN where there is no number."""
+        """float64 [rows]: NaN where there is no number, and no default."""
         return self.by.of(partition.custom_meta_of(rows))
 
     def index(self, partition: Partition, supply: Supply) -> SamplerIndex:

@@ -9,10 +9,11 @@ from core.state.supply.supply import Supply
 from .by_row import ByWeight
 
 
-class Priority(ByWeight, frozen=True):
+class Priority(ByWeight, frozen=True, kw_only=True):
     """Rows by the number at `weight` in their custom meta, highest first; equal ones by index.
 
-    A row without a number there is not eligible. A weight that changes counts from then on.
+    A row without a number there weighs `weight_default`, and is not eligible where that is left out. A weight that
+    changes counts from then on.
     """
 
     def index(self, partition: Partition, supply: Supply) -> RankedRows:

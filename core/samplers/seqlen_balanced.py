@@ -1,8 +1,7 @@
 """`seqlen_balanced`: splits a global batch for all ranks at once, in whole groups and shares of about equal weight."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-import msgspec
 import numpy as np
 from msgspec import Meta
 
@@ -12,32 +11,32 @@ from core.state.partition import Partition
 from core.state.supply.marks import ALL
 from core.state.supply.sampler_index import WEIGHED, WeighedRows
 from core.state.supply.supply import Supply
-from core.state.where import Floats, Weight, weight
+from core.state.where import Floats, Weight
 
 from .balance import balanced
 from .by_rank import ByRank
-from .by_row import EXAMPLES
+from .by_row import EXAMPLES, WeightDefault, checked_weight
 from .contract import Blocking
-from .grpo_group import GrpoGroup
 
 MAX_SPLIT = 65_536
 Rows = Annotated[int, Meta(ge=1, le=MAX_SPLIT)]
 
 
-class SeqlenBalanced(ByRank, frozen=True):
+class SeqlenBalanced(ByRank, frozen=True, kw_only=True):
     """`batch_size` rows for each of `dp_size` ranks, their `weight` (a path into custom meta) summing up alike.
 
     The first call of a `batch_index` splits the whole global batch, whole groups of `n_samples_per_prompt` (1) and as
     many for each rank, by the largest differencing method (Karmarkar and Karp, 1982) and exchanges. Each rank fetches
     its share, when its lease starts, and gets the same one again as with `rank_aware`. Shares that nobody has fetched
     count as leased. In a sealed partition the last split takes all whole groups left, and a share may be empty.
+    `group_by` is as `grpo_group` has it; `weight_default` is the weight of a row that has no number at `weight`.
     """
 
-    terms = ("dp_size", "weight", "n_samples_per_prompt")
+    terms: ClassVar[tuple[str, ...]] = ("dp_size", "weight", "n_samples_per_prompt", "group_by", "weight_default")
 
     dp_size: Rows
     weight: str | tuple[str, ...]
-    n_samples_per_prompt: Rows = 1
+    weight_default: WeightDefault | None = None
 
     @property
     def key(self) -> str:
@@ -54,36 +53,24 @@ class SeqlenBalanced(ByRank, frozen=True):
         """This rank's."""
         return self.dp_rank
 
-    @property
-    def group_size(self) -> int:
-        """Whole groups."""
-        return self.n_samples_per_prompt
-
-    def arguments(self) -> bytes:
-        """All but rank and batch."""
-        return msgspec.json.encode((self.dp_size, self._weight.path, self.n_samples_per_prompt))
+    def term(self, name: str) -> object:
+        """A path in either form is the same."""
+        return list(self._weight.path) if name == "weight" else super().term(name)
 
     @property
     def _weight(self) -> Weight:
-        return weight(self.weight, "body.sampler.weight")
+        return checked_weight(self.weight, self.weight_default)
 
     def check(self, batch_size: int) -> None:
         """Whole groups per rank, a rank that exists, a path, and a global batch of at most 65,536 rows."""
-        if batch_size % self.n_samples_per_prompt:
-            raise Invalid.at(
-                "body.batch_size", f"must be a multiple of n_samples_per_prompt={self.n_samples_per_prompt}"
-            )
+        super().check(batch_size)
         if self.dp_rank >= self.dp_size:
             raise Invalid.at("body.sampler.dp_rank", f"must be below dp_size={self.dp_size}")
         if batch_size * self.dp_size > MAX_SPLIT:
             raise Invalid.at(
                 "body.batch_size", f"is per rank: {batch_size} x dp_size={self.dp_size} is more than {MAX_SPLIT}"
             )
-        weight(self.weight, "body.sampler.weight")
-
-    @property
-    def _groups(self) -> GrpoGroup:
-        return GrpoGroup(self.n_samples_per_prompt)
+        checked_weight(self.weight, self.weight_default)
 
     def _weighed(self, partition: Partition, supply: Supply) -> WeighedRows:
         """Rows that have a weight, up to date."""
@@ -96,8 +83,7 @@ class SeqlenBalanced(ByRank, frozen=True):
 
     def prepare(self, partition: Partition, supply: Supply, most: int) -> bool:
         """Whole groups, and weights."""
-        is_whole = self.n_samples_per_prompt == 1 or self._groups.prepare(partition, supply, most)
-        return is_whole and self._weigh(partition, supply, most)
+        return super().prepare(partition, supply, most) and self._weigh(partition, supply, most)
 
     def _weights(self, partition: Partition, rows: Ints) -> Floats:
         return self._weight.of(partition.custom_meta_of(rows))
@@ -106,7 +92,7 @@ class SeqlenBalanced(ByRank, frozen=True):
         """Rows that have a weight; those of whole groups, whether they have one or not."""
         if self.n_samples_per_prompt == 1:
             return self._weighed(partition, supply).rows.count
-        return self._groups.offers(partition, supply)
+        return self.groups.offers(partition, supply)
 
     def take(self, partition: Partition, supply: Supply, batch_size: int) -> Ints:
         """The oldest groups of which every row has a weight, group after group."""
@@ -115,7 +101,7 @@ class SeqlenBalanced(ByRank, frozen=True):
             return weighed.rows.lowest(batch_size)
         wanted = reach = batch_size // self.n_samples_per_prompt
         while True:
-            rows = self._groups.take(partition, supply, reach * self.n_samples_per_prompt)
+            rows = self.groups.take(partition, supply, reach * self.n_samples_per_prompt)
             groups = rows.reshape(-1, self.n_samples_per_prompt)
             eligible = groups[weighed.has(rows).reshape(groups.shape).all(axis=1)]
             if len(eligible) >= wanted or len(groups) < reach:
@@ -131,7 +117,7 @@ class SeqlenBalanced(ByRank, frozen=True):
 
     def blocking(self, partition: Partition, supply: Supply | None) -> list[Blocking]:
         """Groups that are not whole, and rows that could go out if they had a weight."""
-        groups = self._groups.blocking(partition, supply) if self.n_samples_per_prompt > 1 else []
+        groups = super().blocking(partition, supply)
         if supply is None:
             return groups
         rows = supply.ready.all()

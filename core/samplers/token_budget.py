@@ -18,11 +18,12 @@ from core.state.where import EXACT, Numbers
 from .by_row import ByWeight
 
 
-class TokenBudget(ByWeight, frozen=True):
+class TokenBudget(ByWeight, frozen=True, kw_only=True):
     """Rows with a number at `weight`, lowest index first, while their sum stays within `budget`; at most `batch_size`.
 
     The next row that does not fit ends the batch; a first row over the budget goes out alone. A claim waits until the
-    budget or `batch_size` is reached; `min_batch_size` is 1 where it is left out.
+    budget or `batch_size` is reached; `min_batch_size` is 1 where it is left out. A row without a number weighs
+    `weight_default`, and is not eligible where that is left out.
     """
 
     budget: Annotated[int, Meta(gt=0)] | Annotated[float, Meta(gt=0)]

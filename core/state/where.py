@@ -106,12 +106,13 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """The path to a number in custom meta."""
+    """The path to a number in custom meta; `default` is the number of those that have none there."""
 
     path: tuple[str, ...]
+    default: int | float | None = None
 
     def of(self, cells: Sequence[bytes]) -> Floats:
-        """float64 [cells]: the number at the path, NaN where there is none."""
+        """float64 [cells]: the number at the path, else the default, NaN where there is neither."""
         return np.asarray(self.exactly(cells).real)
 
     def exactly(self, cells: Sequence[bytes]) -> Numbers:
@@ -122,6 +123,8 @@ class Weight:
 
     def _numbers(self, cells: Sequence[bytes]) -> Numbers:
         (values,) = _values(cells, [self.path])
+        if self.default is not None:
+            values = [value if type(value) in (int, float) else self.default for value in values]
         numbers = np.fromiter(map(_number, values), np.float64, len(cells))
         large = np.flatnonzero(np.abs(numbers) >= EXACT).tolist()
         lacking = {at: lack for at in large if (lack := _lack(values[at], numbers[at]))}
@@ -148,9 +151,10 @@ def some_where(conditions: Sequence[ConditionIn] | None, loc: str) -> Where | No
     return where(conditions, loc)
 
 
-def weight(path: str | Sequence[str], loc: str) -> Weight:
+def weight(path: str | Sequence[str], loc: str, default: int | float | None = None, default_loc: str = "") -> Weight:
     """The weight at this path. Raises Invalid."""
-    return Weight(members(path, loc))
+    _check_number(default, default_loc)
+    return Weight(members(path, loc), default)
 
 
 def members(path: str | Sequence[str], loc: str) -> tuple[str, ...]:
@@ -166,9 +170,14 @@ def members(path: str | Sequence[str], loc: str) -> tuple[str, ...]:
 def _condition(given: ConditionIn, loc: str) -> Condition:
     operands = _operands(given.op, given.value, f"{loc}.value")
     for kind, value in operands:
-        if kind == "number" and isinstance(value, int) and not -(2**63) <= value < 2**64:
-            raise Invalid.at(f"{loc}.value", "is an integer beyond int64 and uint64")
+        if kind == "number":
+            _check_number(value, f"{loc}.value")
     return Condition(members(given.path, f"{loc}.path"), given.op, frozenset(operands))
+
+
+def _check_number(value: Scalar | None, loc: str) -> None:
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise Invalid.at(loc, "is an integer beyond int64 and uint64")
 
 
 def _operands(op: str, value: Scalar | Sequence[Scalar] | None, loc: str) -> list[Operand]:

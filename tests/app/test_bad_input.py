@@ -13,6 +13,7 @@ from .service import Api, refused
 BIG = 2**63
 TENSOR = {"dtype": "int64", "shape": []}
 Q = "invalid-request"
+RANK = {"name": "rank_aware", "dp_rank": 0, "batch_index": 0}
 
 
 def deep(levels: int) -> Any:
@@ -160,6 +161,18 @@ CLAIMS = [
     (claim(sampler={"name": "priority", "weight": []}), Q, "sampler.weight"),
     (claim(sampler={"name": "priority", "weight": [0]}), Q, "sampler.weight", "str"),
     (claim(sampler={"name": "token_budget", "weight": "n"}), Q, "budget"),
+    (claim(sampler={"name": "priority", "weight": "n", "weight_default": "1"}), Q, "sampler.weight_default"),
+    (claim(sampler={"name": "priority", "weight": "n", "weight_default": True}), Q, "sampler.weight_default"),
+    (claim(sampler={"name": "priority", "weight": "n", "weight_default": 2**64}), Q, "sampler.weight_default", "int64"),
+    (claim(sampler={"name": "random", "weight_default": 1}), Q, "weight_default"),
+    (claim(sampler=RANK | {"n_samples_per_prompt": 0}), Q, "sampler.n_samples_per_prompt"),
+    (claim(sampler=RANK | {"n_samples_per_prompt": 2}), Q, "batch_size", "multiple"),
+    (claim(sampler=RANK | {"group_by": "key"}), Q, "sampler.group_by"),
+    (
+        claim(sampler=RANK | {"name": "seqlen_balanced", "dp_size": 1, "weight": "n", "group_by": 1}),
+        Q,
+        "sampler.group_by",
+    ),
     (claim(sampler={"name": "token_budget", "weight": "n", "budget": 0}), Q, "sampler.budget"),
     (claim(sampler={"name": "token_budget", "weight": "n", "budget": "8"}), Q, "sampler.budget"),
     (claim(where={"path": "n", "op": ">", "value": 0}), Q, "body.where", "array"),

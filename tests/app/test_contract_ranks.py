@@ -129,7 +129,11 @@ BAD: list[tuple[Json, str]] = [
     (share(0, weight=""), "weight"),
     (share(0, weight=[]), "weight"),
     (share(0, weight=7), "weight"),
-    ({**share(0), "group_by": "position"}, "group_by"),
+    (share(0, group_by="key"), "group_by"),
+    ({**rank(0), "n_samples_per_prompt": 3}, "multiple"),
+    ({**rank(0), "weight_default": 1}, "weight_default"),
+    (share(0, weight_default="1"), "weight_default"),
+    (share(0, weight_default=-(2**63) - 1), "weight_default"),
 ]
 
 
@@ -250,3 +254,24 @@ def test_a_changed_argument_is_named_with_both_values(api: Api) -> None:
     refused(api.send("POST", "tasks/t/claims", body), 422, "invalid-request", "body.batch_size: is 3", "said 2")
     body = {"fields": ["n"], "batch_size": 2, "sampler": share(1, weight="other")}
     refused(api.send("POST", "tasks/t/claims", body), 422, "invalid-request", "body.sampler.weight: is other", "said ")
+
+
+def test_a_rank_gets_whole_groups_and_consecutive_rows_may_make_them(api: Api) -> None:
+    rows = api.produce(KEYS, "n", group_ids=["a", "b", "a", "b", "c", "c", "d", "d"])["global_indexes"]
+    by_id, windows = {"n_samples_per_prompt": 2}, {"n_samples_per_prompt": 2, "group_by": "position"}
+    for _ in range(2):
+        assert take(api, rank(0) | by_id, size=4)["rows"] == [rows[at] for at in (0, 2, 1, 3)]
+    problem = refused(api.claim("n", size=4, sampler=rank(0) | windows), 422, "invalid-request")
+    assert problem["errors"][0]["loc"] == "body.sampler.group_by"
+    held = take(api, rank(1) | windows, ack="explicit")
+    assert held["rows"] == rows[4:6]
+    refused(ack(api, held, accept=rows[4:5]), 422, "invalid-request")
+    assert ack(api, held, accept=rows[4:6]).json()["accepted"] == 2
+
+
+def test_consecutive_rows_stay_on_one_rank_of_a_balanced_split(api: Api) -> None:
+    metas = [{} if length is None else {"len": length} for length in (9, 1, None, 0, 5, 3, 2, 2)]
+    rows = api.produce(KEYS, "n", custom_meta=metas)["global_indexes"]
+    windows = {"n_samples_per_prompt": 2, "group_by": "position", "weight_default": 2}
+    shares = [take(api, share(number, **windows), size=4)["rows"] for number in (0, 1)]
+    assert sorted(shares) == [rows[:4], rows[4:]]

@@ -88,3 +88,24 @@ def test_a_sampler_and_where_go_together_also_with_a_lease(api: Api) -> None:
 def test_null_for_an_argument_means_absent(api: Api) -> None:
     weighed(api, 1, 2)
     assert taken(api, 1, {"name": "lifo", "weight": None, "seed": None}) == ["k1"]
+
+
+def test_a_row_without_a_number_weighs_the_default(api: Api) -> None:
+    weighed(api, 10, None, 90, "long", 60)
+    heavy = {"name": "priority", "weight": "stat.len", "weight_default": 70.5}
+    assert taken(api, 2, heavy) == ["k2", "k1"]
+    assert taken(api, 2, BUDGET | {"weight_default": 90}) == ["k0", "k3"]
+    weighed(api, *[None] * 9)
+    without = {"name": "priority", "weight": "stat.len"}
+    blocking = api.claim("n", size=2, sampler=without).json()["blocking"]
+    assert [line["count"] for line in blocking if line["reason"] == "weight-missing"] == [4]
+    assert taken(api, 5, heavy) == ["k5", "k6", "k7", "k8", "k4"]
+
+
+def test_of_a_sealed_partition_rows_of_default_weight_are_not_stranded(api: Api) -> None:
+    weighed(api, None, None, None)
+    api.ok("POST", "seal", {})
+    reply = api.claim("n", size=2, sampler={"name": "priority", "weight": "stat.len"}).json()
+    assert (reply["done"], reply["stranded"]) == (True, 3)
+    heavy = {"name": "priority", "weight": "stat.len", "weight_default": 0}
+    assert [taken(api, 2, heavy), taken(api, 2, heavy)] == [["k0", "k1"], ["k2"]]

@@ -94,6 +94,19 @@ class TestPriority(SamplerContract):
         assert [(b.reason, b.count, b.global_indexes) for b in found] == expected
 
 
+class TestPriorityWithDefault(SamplerContract):
+    name: ClassVar[str] = "priority"
+    arguments: ClassVar[dict[str, Any]] = {"weight": "n.w", "weight_default": BIG + 1}
+
+    @settings(max_examples=60, derandomize=True, deadline=None)
+    @given(ROWS)
+    def test_rows_without_a_number_stand_where_their_default_does(self, rows: list[Any]) -> None:
+        state = build(rows)
+        weighed = dict.fromkeys(state.free, BIG + 1) | weights_of(state)
+        assert self.taken(state, 24) == sorted(weighed, key=lambda index: (-weighed[index], index))
+        assert self.sampler.blocking(state.partition, state.supply) == []
+
+
 class TestRandom(SamplerContract):
     name: ClassVar[str] = "random"
     arguments: ClassVar[dict[str, Any]] = {"seed": 3}
@@ -115,6 +128,18 @@ class TestTokenBudget(SamplerContract):
     def test_lowest_first_while_they_fit(self, rows: list[Any]) -> None:
         state = build(rows)
         assert self.taken(state, 4) == within(weights_of(state), 3.5, 4)
+
+
+class TestTokenBudgetWithDefault(SamplerContract):
+    name: ClassVar[str] = "token_budget"
+    arguments: ClassVar[dict[str, Any]] = {"weight": ["n", "w"], "weight_default": 1.5, "budget": 3.5}
+
+    @settings(max_examples=60, derandomize=True, deadline=None)
+    @given(ROWS)
+    def test_a_row_without_a_number_spends_its_default(self, rows: list[Any]) -> None:
+        state = build(rows)
+        weighed = dict.fromkeys(sorted(state.free), 1.5) | weights_of(state)
+        assert self.taken(state, 4) == within(weighed, 3.5, 4)
 
 
 class TestTokenBudgetBeyondFloats(SamplerContract):
@@ -181,6 +206,27 @@ class TestRankAware(WithMemory):
     step: ClassVar[int] = 2
 
 
+class TestRankAwareInGroups(WithMemory):
+    name: ClassVar[str] = "rank_aware"
+    arguments: ClassVar[dict[str, Any]] = TestRankAware.arguments | {"n_samples_per_prompt": 2}
+    step: ClassVar[int] = 2
+
+    @each_state
+    @given(ROWS)
+    def test_it_takes_what_grpo_group_takes(self, rows: list[Any]) -> None:
+        state = build(rows)
+        groups = sampler(
+            "grpo_group", {k: v for k, v in self.arguments.items() if k in ("n_samples_per_prompt", "group_by")}
+        )
+        alike = groups.take(state.partition, state.supply, 24)
+        assert self.taken(state, 24) == state.partition.rows.global_index[alike].tolist()
+        assert self.sampler.blocking(state.partition, state.supply) == groups.blocking(state.partition, state.supply)
+
+
+class TestRankAwareByPosition(TestRankAwareInGroups):
+    arguments: ClassVar[dict[str, Any]] = TestRankAwareInGroups.arguments | {"group_by": "position"}
+
+
 class TestSeqlenBalanced(WithMemory):
     name: ClassVar[str] = "seqlen_balanced"
     arguments: ClassVar[dict[str, Any]] = {"dp_rank": 0, "batch_index": 0, "dp_size": 2, "weight": "n.w"}
@@ -194,17 +240,49 @@ class TestSeqlenBalancedInGroups(WithMemory):
     ranks: ClassVar[int] = 2
 
 
+class TestSeqlenBalancedByPosition(TestSeqlenBalancedInGroups):
+    arguments: ClassVar[dict[str, Any]] = TestSeqlenBalancedInGroups.arguments | {"group_by": "position"}
+
+    @each_state
+    @given(ROWS)
+    def test_windows_of_which_every_row_has_a_weight(self, rows: list[Any]) -> None:
+        state = build(rows)
+        windows = sampler("grpo_group", {"n_samples_per_prompt": 2, "group_by": "position"})
+        rows_ = windows.take(state.partition, state.supply, 48)
+        pairs = state.partition.rows.global_index[rows_].reshape(-1, 2).tolist()
+        weighed = weights_of(state)
+        assert self.taken(state, 48) == [index for pair in pairs if set(pair) <= weighed.keys() for index in pair]
+
+
+class TestSeqlenBalancedWithDefault(TestSeqlenBalancedInGroups):
+    arguments: ClassVar[dict[str, Any]] = TestSeqlenBalancedInGroups.arguments | {"weight_default": -2.5}
+
+    @each_state
+    @given(ROWS)
+    def test_whole_groups_with_and_without_a_weight(self, rows: list[Any]) -> None:
+        state = build(rows)
+        groups = sampler("grpo_group", {"n_samples_per_prompt": 2})
+        alike = groups.take(state.partition, state.supply, 48)
+        assert self.taken(state, 48) == state.partition.rows.global_index[alike].tolist()
+
+
 HELD = (
     TestSequential,
     TestGrpoGroup,
     TestGrpoGroupByPosition,
     TestLifo,
     TestPriority,
+    TestPriorityWithDefault,
     TestRandom,
     TestTokenBudget,
+    TestTokenBudgetWithDefault,
     TestRankAware,
+    TestRankAwareInGroups,
+    TestRankAwareByPosition,
     TestSeqlenBalanced,
     TestSeqlenBalancedInGroups,
+    TestSeqlenBalancedByPosition,
+    TestSeqlenBalancedWithDefault,
 )
 
 

@@ -25,6 +25,7 @@ from tests.core.world import add, write
 P = "p"
 ROWS = 4_000
 SMALL = Where((Condition(("v",), "<", frozenset({("number", 50)})),))
+BALANCED = {"dp_rank": 0, "dp_size": 2, "batch_index": 0, "weight": "v", "n_samples_per_prompt": 4}
 SAMPLERS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("sequential", {}),
     ("random", {"seed": 7}),
@@ -32,7 +33,13 @@ SAMPLERS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("token_budget", {"weight": "v", "budget": 400}),
     ("grpo_group", {"n_samples_per_prompt": 4}),
     ("grpo_group", {"n_samples_per_prompt": 4, "group_by": "position"}),
-    ("seqlen_balanced", {"dp_rank": 0, "dp_size": 2, "batch_index": 0, "weight": "v", "n_samples_per_prompt": 4}),
+    ("priority", {"weight": "u", "weight_default": 3}),
+    ("rank_aware", {"dp_rank": 0, "batch_index": 0, "n_samples_per_prompt": 4}),
+    ("rank_aware", {"dp_rank": 0, "batch_index": 0, "n_samples_per_prompt": 4, "group_by": "position"}),
+    *(
+        ("seqlen_balanced", BALANCED | more)
+        for more in ({}, {"group_by": "position"}, {"weight": "u", "weight_default": 2})
+    ),
 )
 
 

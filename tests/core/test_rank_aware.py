@@ -7,6 +7,7 @@ import pytest
 
 from core.engine import Engine
 from core.errors import Invalid, LeaseLost, SampleCleared, SampleClearing
+from core.events import ShareTerms
 from core.operations.claim import Claimed, ClaimRequest, NotClaimed, claim_now, explain_claim
 from core.operations.clears import ClearRequest, abort_clear, commit_clear, plan_clear
 from core.operations.consumption import counts_of, read_consumption, reset_consumption
@@ -32,7 +33,8 @@ def ready(rows: int, partition: str = P, engine: Engine | None = None) -> Engine
 
 
 def wanted(rank: int, batch: int, size: int = 2, lease_s: float | None = 10.0, **more: Any) -> ClaimRequest:
-    chosen = sampler("rank_aware", {"dp_rank": rank, "batch_index": batch})
+    named = {"dp_rank": rank, "batch_index": batch} | more.pop("groups", {})
+    chosen = sampler("rank_aware", named)
     fields = more.pop("fields", ("n",))
     least = more.pop("least", size)
     return ClaimRequest(more.pop("task", "t"), fields, size, least, 0, chosen, View(fields), lease_s, **more)
@@ -447,3 +449,62 @@ def check(engine: Engine) -> None:
     assert waiting + task.leased + task.consumed_live + task.dead == partition.rows.live_count
     consumed = read_consumption(engine, P, "t", True, 1, None).counts.consumed
     assert consumed == task.consumed_live + task.consumed_cleared
+
+
+PAIRS = {"n_samples_per_prompt": 2}
+WINDOWS = PAIRS | {"group_by": "position"}
+
+
+def test_whole_groups_go_to_a_rank_and_settle_so() -> None:
+    engine = new_engine()
+    ids = ["a", "b", "b", "c", None, "c", "a", "d"]
+    write(engine, P, add(engine, P, 8, group_ids=ids), ["n"])
+    first, second = take(engine, 0, 0, groups=PAIRS), take(engine, 1, 0, groups=PAIRS)
+    assert (rows_of(first), rows_of(second)) == ([0, 6], [1, 2])
+    assert seen(take(engine, 0, 0, groups=PAIRS)) == seen(first)
+    with pytest.raises(Invalid, match="group"):
+        settle(engine, first, accept=[0])
+    settle(engine, first, release=[0, 6])
+    again = take(engine, 0, 0, groups=PAIRS)
+    assert (rows_of(again), again.claim_id != first.claim_id) == ([0, 6], True)
+    assert rows_of(take(engine, 0, 1, groups=PAIRS)) == [3, 5]
+    found = claim_now(engine, P, wanted(0, 2, groups=PAIRS))
+    assert isinstance(found, NotClaimed)
+    assert [(b.reason, b.count, b.global_indexes) for b in found.blocking if b.reason.startswith("group")] == [
+        ("group-incomplete", 2, (4, 7))
+    ]
+
+
+def test_groups_by_position_are_consecutive_rows_and_a_gap_is_never_whole() -> None:
+    engine = ready(8)
+    delete(engine, P, Selector(indexes=[2]))
+    claims = [take(engine, rank, 0, groups=WINDOWS) for rank in range(3)]
+    assert list(map(rows_of, claims)) == [[0, 1], [4, 5], [6, 7]]
+    assert isinstance(claim_now(engine, P, wanted(3, 0, groups=WINDOWS)), NotClaimed)
+
+
+def test_a_batch_of_a_rank_is_whole_groups_also_where_less_is_enough() -> None:
+    engine = ready(5)
+    with pytest.raises(Invalid, match="multiple of n_samples_per_prompt=2"):
+        wanted(0, 0, 3, groups=WINDOWS)
+    assert rows_of(take(engine, 0, 0, 6, least=1, groups=WINDOWS)) == [0, 1, 2, 3]
+
+
+def test_all_claims_of_a_rank_and_batch_name_the_same_groups() -> None:
+    engine = ready(8)
+    take(engine, 0, 0, groups=WINDOWS)
+    for other, told in (({}, "n_samples_per_prompt: is 1, and .* said 2"), (PAIRS, "group_by: is group_id")):
+        with pytest.raises(Invalid, match=told):
+            claim_now(engine, P, wanted(0, 0, groups=other))
+
+
+def test_what_an_older_journal_remembers_of_a_rank_is_of_groups_of_one() -> None:
+    engine = ready(4)
+    first = take(engine, 0, 0)
+    memory = engine.partitions[P].tasks["t"].memory
+    assert memory is not None
+    (kept,) = memory.allotments.values()
+    kept.terms = ShareTerms(kept.terms.fields, kept.terms.batch_size, kept.terms.ack, b"{}")
+    assert seen(take(engine, 0, 0)) == seen(first)
+    with pytest.raises(Invalid, match="n_samples_per_prompt: is 2"):
+        claim_now(engine, P, wanted(0, 0, groups=PAIRS))

@@ -9,6 +9,7 @@ import pytest
 from batchmeta.wire.requests import Condition
 from core.engine import Engine
 from core.errors import Invalid, SampleCleared
+from core.events import ShareTerms
 from core.operations.claim import Claimed, ClaimRequest, NotClaimed, claim_now, explain_claim
 from core.operations.consumption import counts_of, reset_consumption
 from core.operations.delete import delete
@@ -41,7 +42,8 @@ def wanted(
     rank: int, batch: int = 0, size: int = 2, ranks: int = 2, lease_s: float | None = 10.0, **more: Any
 ) -> ClaimRequest:
     arguments = {"dp_rank": rank, "batch_index": batch, "dp_size": ranks, "weight": more.pop("weight", "m.len")}
-    chosen = sampler("seqlen_balanced", arguments | {"n_samples_per_prompt": more.pop("each", 1)})
+    arguments |= {"n_samples_per_prompt": more.pop("each", 1)} | more.pop("said", {})
+    chosen = sampler("seqlen_balanced", arguments)
     least = more.pop("least", size)
     return ClaimRequest("t", ("n",), size, least, 0, chosen, View(("n",)), lease_s, **more)
 
@@ -311,3 +313,39 @@ def test_only_rows_that_pass_where_are_split_and_what_ended_comes_back_to_its_ra
     found = refused(engine, 0, 1, where=light)
     assert (found.ready, [(b.reason, b.count) for b in found.blocking]) == (1, [("leased", 4), ("filtered", 1)])
     assert rows_of(take(engine, 0)) == rows_of(first)
+
+
+BY_POSITION: dict[str, Any] = {"each": 2, "size": 4, "said": {"group_by": "position"}}
+
+
+def test_consecutive_rows_stay_on_one_rank_and_their_sums_are_balanced() -> None:
+    engine = ready([9, 0, 1, 1, 6, 3, 0, 5])
+    shares = [rows_of(take(engine, rank, **BY_POSITION)) for rank in (0, 1)]
+    assert sorted(shares) == [[0, 1, 2, 3], [4, 5, 6, 7]] or sorted(shares) == [[0, 1, 6, 7], [2, 3, 4, 5]]
+    sums = [sum([9, 0, 1, 1, 6, 3, 0, 5][row] for row in share) for share in shares]
+    assert abs(sums[0] - sums[1]) == 3
+    with pytest.raises(Invalid, match=r"group_by: is group_id, and .* said position"):
+        claim_now(engine, P, wanted(0, size=4, each=2))
+
+
+def test_rows_without_a_number_weigh_the_default() -> None:
+    engine = ready([None, 6, "long", 2])
+    default = {"said": {"weight_default": 4}}
+    shares = [rows_of(take(engine, rank, **default)) for rank in (0, 1)]
+    assert sorted(shares) == [[0, 2], [1, 3]]
+    assert seen(take(engine, 0, said={"weight_default": 4.0}))
+    for other in (5, None):
+        with pytest.raises(Invalid, match=r"weight_default: is (5|nothing), and .* said 4"):
+            claim_now(engine, P, wanted(0, said={"weight_default": other}))
+
+
+def test_what_an_older_journal_remembers_has_no_default_and_groups_by_id() -> None:
+    engine = ready([1, 2, 3, 4])
+    first = take(engine, 0)
+    memory = engine.partitions[P].tasks["t"].memory
+    assert memory is not None
+    (kept,) = memory.allotments.values()
+    kept.terms = ShareTerms(kept.terms.fields, kept.terms.batch_size, kept.terms.ack, b'[2,["m","len"],1]')
+    assert seen(take(engine, 0)) == seen(first)
+    with pytest.raises(Invalid, match=r"weight_default: is 1, and .* said nothing"):
+        claim_now(engine, P, wanted(0, said={"weight_default": 1}))

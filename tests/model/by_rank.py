@@ -14,6 +14,7 @@ class ByRank(Picker):
 
     rank: int = 0
     batch: int = 0
+    by: str = "group_id"
 
     @property
     def key(self) -> str:
@@ -27,23 +28,35 @@ class ByRank(Picker):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        return {"dp_rank": self.rank, "batch_index": self.batch}
+        groups = {"n_samples_per_prompt": self.n, "group_by": self.by}
+        return {"dp_rank": self.rank, "batch_index": self.batch, **groups}
 
     @property
     def said_once(self) -> dict[str, Any]:
         """Arguments that all claims of a key have alike."""
         return {name: value for name, value in self.arguments.items() if name not in ("dp_rank", "batch_index")}
 
+    def offered(self, partition: Partition, takeable: list[int]) -> list[list[int]]:
+        return [[index] for index in takeable] if self.n == 1 else partition.whole_groups(takeable, self.n, self.by)
+
     def check_split(
         self, partition: Partition, takeable: list[int], shares: list[list[int]], most: int, is_even: bool
     ) -> None:
         """These were set aside. `is_even`: as many for each rank; else they are the last ones of a sealed partition."""
-        assert [[index] for share in shares for index in share] == self.taken(partition, takeable, most)
+        (share,) = shares
+        groups = [share[at : at + self.n] for at in range(0, len(share), self.n)]
+        offered = self.offered(partition, takeable)
+        assert len(groups) == len({tuple(group) for group in groups}) == min(most // self.n, len(offered))
+        assert all(group in offered for group in groups)
+        assert self.n > 1 or groups == offered[: len(groups)]
+
+    def check(self, partition: Partition, takeable: list[int], groups: list[list[int]], most: int) -> None:
+        """One rank's; what all got is checked as one."""
 
 
 @dataclass
 class RankAware(ByRank):
-    """Lowest first, at the first claim of a rank and batch."""
+    """Lowest first, at the first claim of a rank and batch; any whole groups where they have more rows than one."""
 
     name = "rank_aware"
 
@@ -59,6 +72,7 @@ class SeqlenBalanced(ByRank):
     name = "seqlen_balanced"
     ranks: ClassVar[int] = 2
     path: str = "w"
+    default: float | None = None
 
     @property
     def key(self) -> str:
@@ -70,19 +84,15 @@ class SeqlenBalanced(ByRank):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        own = {"dp_size": self.ranks, "weight": self.path, "n_samples_per_prompt": self.n}
+        own = {"dp_size": self.ranks, "weight": self.path, "weight_default": self.default}
         return {**super().arguments, **own}
 
     def offered(self, partition: Partition, takeable: list[int]) -> list[list[int]]:
-        whole = [[index] for index in takeable]
-        groups = whole if self.n == 1 else partition.whole_groups(takeable, self.n, "group_id")
+        groups = super().offered(partition, takeable)
         return [group for group in groups if not self.weightless(partition, group)]
 
     def weightless(self, partition: Partition, takeable: list[int]) -> list[int]:
-        return [index for index in takeable if weight(partition.rows[index], self.path) is None]
-
-    def check(self, partition: Partition, takeable: list[int], groups: list[list[int]], most: int) -> None:
-        """One rank's; what all got is checked as one."""
+        return [index for index in takeable if weight(partition.rows[index], self.path, self.default) is None]
 
     def check_split(
         self, partition: Partition, takeable: list[int], shares: list[list[int]], most: int, is_even: bool
@@ -102,7 +112,7 @@ class SeqlenBalanced(ByRank):
         assert spread(sums) <= spread(dealt(pieces, self.ranks)) + 1e-9 + 1e-15 * sum(map(abs, pieces))
 
     def weights(self, partition: Partition, indexes: Sequence[int]) -> list[float]:
-        return [weight(partition.rows[index], self.path) or 0.0 for index in indexes]
+        return [weight(partition.rows[index], self.path, self.default) or 0.0 for index in indexes]
 
 
 def spread(sums: Sequence[float]) -> float:

@@ -202,10 +202,25 @@ def productions(draw: st.DrawFn, rows: int) -> tuple[dict[str, Any], dict[str, A
 
 SAMPLERS = ("sequential", "groups", "groups", "groups", "lifo", "priority", "budget", "random", "rank", "rank")
 BY_RANK: list[ByRank] = [
-    *(RankAware(rank=rank, batch=batch) for rank in (0, 1) for batch in (0, 1)),
-    *(SeqlenBalanced(n, rank, batch) for rank in (0, 1) for n, batch in ((1, 0), (1, 1), (2, 2), (2, 1))),
+    *(
+        RankAware(n, rank, batch, by)
+        for rank in (0, 1)
+        for n, batch, by in ((1, 0, "group_id"), (1, 1, "group_id"), (2, 1, "group_id"), (2, 2, "position"))
+    ),
+    *(
+        SeqlenBalanced(n, rank, batch, by, default=default)
+        for rank in (0, 1)
+        for n, batch, by, default in (
+            (1, 0, "group_id", None),
+            (1, 1, "group_id", 1.5),
+            (2, 2, "group_id", None),
+            (2, 1, "group_id", None),
+            (2, 2, "position", 1),
+        )
+    ),
 ]
 by_rank = st.sampled_from(BY_RANK)
+defaults = st.sampled_from([None, None, 0, 1.5])
 SHUFFLES = Random()  # one memory for all of a run: what it once put first it always puts first
 
 
@@ -219,8 +234,9 @@ def pickers(draw: st.DrawFn, sizes: tuple[int, ...]) -> Picker:
     if name == "rank":
         return draw(by_rank)
     if name == "budget":
-        return TokenBudget(budget=draw(st.sampled_from([1.0, 3.0, 4.5])))
-    kinds: dict[str, Picker] = {"sequential": Picker(), "lifo": Lifo(), "priority": Priority(), "random": SHUFFLES}
+        return TokenBudget(budget=draw(st.sampled_from([1.0, 3.0, 4.5])), default=draw(defaults))
+    priority = Priority(default=draw(defaults))
+    kinds: dict[str, Picker] = {"sequential": Picker(), "lifo": Lifo(), "priority": priority, "random": SHUFFLES}
     return kinds[name]
 
 

@@ -52,10 +52,10 @@ def passes(row: Row, where: Sequence[Condition] | None) -> bool:
     return all(holds(row.custom, condition) for condition in where or ())
 
 
-def weight(row: Row, path: str) -> int | float | None:
+def weight(row: Row, path: str, default: float | None = None) -> int | float | None:
     """The number there, if there is one."""
     found = at(row.custom, path)
-    return found if kind(found) == "number" and math.isfinite(found) else None
+    return found if kind(found) == "number" and math.isfinite(found) else default
 
 
 @dataclass
@@ -130,13 +130,14 @@ class Priority(Picker):
 
     name = "priority"
     path: str = "w"
+    default: float | None = None
 
     @property
     def arguments(self) -> dict[str, Any]:
-        return {"weight": self.path}
+        return {"weight": self.path, "weight_default": self.default}
 
     def weights(self, partition: Partition, takeable: list[int]) -> dict[int, float]:
-        found = {index: weight(partition.rows[index], self.path) for index in takeable}
+        found = {index: weight(partition.rows[index], self.path, self.default) for index in takeable}
         return {index: number for index, number in found.items() if number is not None}
 
     def offered(self, partition: Partition, takeable: list[int]) -> list[list[int]]:
@@ -156,7 +157,7 @@ class TokenBudget(Priority):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        return {"weight": self.path, "budget": self.budget}
+        return {**super().arguments, "budget": self.budget}
 
     def offered(self, partition: Partition, takeable: list[int]) -> list[list[int]]:
         return [[index] for index in sorted(self.weights(partition, takeable))]

@@ -279,6 +279,12 @@ class Sampler(Request, frozen=True):
     weight: (
         Annotated[Path, Meta(description="path to a number in custom meta: dotted, or an array of members")] | None
     ) = None
+    weight_default: (
+        Annotated[
+            int | float, Meta(description="the weight of a row that has no number there; left out: it is not eligible")
+        ]
+        | None
+    ) = None
     budget: Annotated[float, Meta(gt=0, description="what the weights of a batch may sum up to")] | None = None
     seed: Annotated[Count, Meta(description="another seed, another shuffle; 0 if left out")] | None = None
 
