@@ -1,5 +1,6 @@
 """Puts the ASGI application together: routes, error handlers, the OpenAPI and its page, all behind the guard."""
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ from core.journal.contract import Durability
 from core.runtime.executor import Executor
 from core.samplers import Sampler
 from core.snapshot.checkpoint_folder import CheckpointFolder
+from core.snapshot.received_file import sweep
 
 from .contract import Operation
 from .edge import Edge
@@ -91,6 +93,7 @@ def build(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         executor.start()
         executor.tidy()
+        await asyncio.to_thread(sweep, edge.checkpoints.folder.path)
         on_start()
         yield
         await on_stop()
@@ -112,11 +115,12 @@ def build(
             Route(operation.path, operation.endpoint, methods=[operation.method], name=operation.operation_id)
         )
     _add_docs(app)
-    return Guard(app, executor, (settings.host, *settings.allowed_hosts), RouteTable(_OPERATIONS, edge))
+    return Guard(app, executor, (settings.host, *settings.allowed_hosts), RouteTable(_AT_ONCE, edge))
 
 
 _BUSIEST = ("produce", "claim", "ack", "read", "insert")
 _OPERATIONS = [operation for routes in reversed(ALL) for operation in routes.operations]
+_AT_ONCE = [operation for operation in _OPERATIONS if not operation.is_stream]
 _PATHS = [(operation.method, compile_path(operation.path)[0]) for operation in _OPERATIONS]
 
 

@@ -35,6 +35,7 @@ Route = Callable[[Incoming, T], Awaitable[Reply]]
 Decode = Callable[[Incoming, bytes, bool], Any]
 """What a body, or without one the query, says; True: in pieces, beside the loop."""
 _JSON = "application/json"
+OCTETS = "application/octet-stream"
 _CODINGS = {b"content-encoding": b"identity", b"transfer-encoding": b"chunked"}
 LARGE = 65_536  # bytes of a body from which on it is decoded beside the loop, in pieces
 
@@ -58,9 +59,16 @@ class Operation:
     changes: bool
     endpoint: "Endpoint"
 
+    @property
+    def is_stream(self) -> bool:
+        """Its body, or its reply's, is a file, and passes through in pieces."""
+        return isinstance(self.endpoint, StreamEndpoint)
+
 
 class Endpoint:
     """One route: checks what every call must keep, decodes, calls. As an ASGI application it also sends the reply."""
+
+    media = _JSON
 
     def __init__(self, function: Route[Any], decode: Decode, changes: bool) -> None:
         self._function, self._decode, self._changes = function, decode, changes
@@ -69,13 +77,16 @@ class Endpoint:
         call = Incoming(scope, receive, scope["app"].state.edge)
         try:
             self.check(call)
-            reply = await self.answer(call, await call.body())
+            reply = await self._reply(call)
         except Refused as error:
             await refused(error, call.request_id)(scope, receive, send)
         except ClientDisconnect:
             pass  # nobody would read an answer
         else:
             await call.send(reply)
+
+    async def _reply(self, call: Incoming) -> Reply:
+        return await self.answer(call, await call.body())
 
     def answer(self, call: Incoming, body: bytes) -> Awaitable[Reply]:
         """The reply to a call that was checked and whose body is whole. Raises Refused, now or when awaited."""
@@ -91,7 +102,7 @@ class Endpoint:
         """What is asked of a call before its body is read. Raises Refused."""
         for name, value in call.path_params.items():
             check_name(value, f"path.{name}")
-        _check_accept(call.header(b"accept"))
+        _check_accept(call.header(b"accept"), self.media)
         headers = call.scope["state"]["headers"]
         if not _CODINGS.keys().isdisjoint(headers):
             _check_codings(headers)
@@ -99,6 +110,19 @@ class Endpoint:
         if self._changes:
             key = call.header(b"idempotency-key")
             call.key = None if key is None else keys.checked(key)
+
+
+class StreamEndpoint(Endpoint):
+    """A route that reads its body, or sends its reply, itself and in pieces. It is always an ASGI application."""
+
+    async def _reply(self, call: Incoming) -> Reply:
+        return await self._function(call, self._decode(call, b"", False))
+
+
+class DownloadEndpoint(StreamEndpoint):
+    """One that answers with a file."""
+
+    media = OCTETS
 
 
 class Routes:
@@ -121,10 +145,11 @@ class Routes:
         has_etag: bool = False,
         is_read: bool = False,
         reader: type[Pieces[T]] = Pieces,
+        endpoint: "type[Endpoint] | None" = None,
     ) -> Callable[[Route[T]], Route[T]]:
         """Register a function `(Incoming, takes) -> Awaitable[Reply]`; `is_read` where a POST only reads.
 
-        `reader` decodes its bodies.
+        `reader` decodes its bodies. `endpoint`: of what kind it is. A reply of the kind `bytes` is a file.
         """
         changes = method != "GET" and not is_read
 
@@ -147,7 +172,7 @@ class Routes:
                     reply_example,
                     has_etag,
                     changes,
-                    Endpoint(function, decode, changes),
+                    (endpoint or Endpoint)(function, decode, changes),
                 )
             )
             return function
@@ -171,18 +196,18 @@ def _dedent(text: str) -> str:
     return "\n".join(line.strip() for line in text.strip().splitlines())
 
 
-def _check_accept(accept: str | None) -> None:
-    """We answer JSON; an Accept that rules it out is refused."""
-    if accept is not None and not _accepts_json(accept):
-        raise NotAcceptable(f"only {_JSON} is offered: send Accept: {_JSON}, or no Accept")
+def _check_accept(accept: str | None, offered: str) -> None:
+    """An Accept that rules out the media type of our answer is refused."""
+    if accept is not None and not _accepts(accept, offered):
+        raise NotAcceptable(f"only {offered} is offered: send Accept: {offered}, or no Accept")
 
 
 @lru_cache(256)
-def _accepts_json(accept: str) -> bool:
-    """The most specific range that holds JSON decides (RFC 9110 section 12.5.1); no range at all is no wish."""
+def _accepts(accept: str, offered: str) -> bool:
+    """The most specific range that holds it decides (RFC 9110 section 12.5.1); no range at all is no wish."""
     ranges = [part for part in re.sub(r"\s", "", accept).lower().split(",") if part]
     wanted = {r.split(";")[0]: not re.search(r";q=0(\.0*)?(;|$)", r) for r in ranges}
-    return next((wanted[r] for r in (_JSON, "application/*", "*/*") if r in wanted), not ranges)
+    return next((wanted[r] for r in (offered, "application/*", "*/*") if r in wanted), not ranges)
 
 
 def _check_codings(headers: Mapping[bytes, bytes]) -> None:

@@ -5,7 +5,7 @@ with it.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from starlette.datastructures import QueryParams
@@ -23,6 +23,7 @@ from core.state.kept_replies import Keyed
 
 from .edge import Edge
 from .errors import BodyTooLarge
+from .file_reply import FileReply
 from .keys import keyed
 from .reply import Reply
 
@@ -110,22 +111,38 @@ class Incoming:
         self.check_length()
         parts: list[bytes] = []
         size = 0
-        more = True
-        while more:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            part, more = message.get("body", b""), message.get("more_body", False)
+        async for part in self.parts():
             size += len(part)
             self.check_size(size)
             parts.append(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    async def parts(self) -> AsyncIterator[bytes]:
+        """The body as it comes in, at least one part; no more is read than is asked for. Raises ClientDisconnect."""
+        more = True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            more = message.get("more_body", False)
+            yield message.get("body", b"")
+
+    @property
+    def declared_bytes(self) -> int | None:
+        """The length of the body, where it is said beforehand."""
+        declared = self.header(b"content-length")
+        return int(declared) if declared is not None and declared.isdigit() else None
+
+    async def gone(self) -> None:
+        """Ends when the client does, once its body is read."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
     def check_length(self) -> None:
         """Raises BodyTooLarge where the length that was declared is over the limit."""
-        declared = self.header(b"content-length")
-        if declared is not None and declared.isdigit():
-            self.check_size(int(declared))
+        declared = self.declared_bytes
+        if declared is not None:
+            self.check_size(declared)
 
     def check_size(self, size: int) -> None:
         """Raises BodyTooLarge where so many bytes are over the limit."""
@@ -139,7 +156,10 @@ class Incoming:
         headers = self.names()
         reply.add_headers(headers, self.method)
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        await send({"type": "http.response.body", "body": reply.body})
+        if isinstance(reply, FileReply):
+            await reply.send_file(send, self.gone, self.method)
+        else:
+            await send({"type": "http.response.body", "body": reply.body})
 
     def identify(self, body: bytes) -> None:
         """The body is whole: from here on a key stands for this request and no other."""

@@ -10,7 +10,7 @@ from batchmeta.wire.replies import Problem
 from batchmeta.wire.requests import Empty
 
 from . import keys
-from .contract import Operation
+from .contract import OCTETS, Operation
 from .version import VERSION
 
 _REF = "#/components/schemas/{name}"
@@ -68,6 +68,18 @@ _TAGS = {
     "If-Match": "Only at the state of these entity tags, else 412",
     "If-None-Match": "Entity tags that the caller has: 304 where the state is one of theirs",
 }
+_REVALIDATED = ("get_batch_meta", "get_checkpoint_content")
+_FILE: dict[str, Any] = {OCTETS: {"schema": {"type": "string", "format": "binary"}}}
+_DIGEST_SCHEMA = {"type": "string", "pattern": "^sha-256=:[A-Za-z0-9+/]{43}=:$"}
+_DIGEST = {
+    "name": "Repr-Digest",
+    "in": "header",
+    "required": False,
+    "description": "SHA-256 of the file (RFC 9530); a body of another one is refused",
+    "schema": _DIGEST_SCHEMA,
+    "example": "sha-256=:LCa0a2j/xo/5m0U8HTBBNBNCLXBkg7+g+YpeiGJm564=:",
+}
+_FILE_HEADERS = {"Repr-Digest": {"description": "SHA-256 of the file (RFC 9530)", "schema": _DIGEST_SCHEMA}}
 _REPLAYED = {
     "description": "This is the reply to an earlier call with this Idempotency-Key",
     "required": False,
@@ -78,7 +90,7 @@ _REPLAYED = {
 def document(operations: Iterable[Operation]) -> dict[str, Any]:
     """OpenAPI 3.1."""
     operations = list(operations)
-    types = [Problem, *{t for op in operations for t in (op.takes, *op.replies.values()) if t is not Empty}]
+    types = [Problem, *{t for op in operations for t in (op.takes, *op.replies.values()) if t not in (Empty, bytes)}]
     types.sort(key=lambda t: t.__name__)
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
     _say_at_members(components)
@@ -174,19 +186,22 @@ def _not_null(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _header_parameters(op: Operation) -> list[dict[str, Any]]:
     epoch = [_EPOCH] if op.path.startswith("/v1/") else []
-    return [*_etag_parameters(op), *epoch, *([_KEY] if op.changes else [])]
+    digest = [_DIGEST] if op.is_stream and op.changes else []
+    return [*_etag_parameters(op), *digest, *epoch, *([_KEY] if op.changes else [])]
 
 
 def _etag_parameters(op: Operation) -> list[dict[str, Any]]:
     if not (op.has_etag and op.method == "GET") and op.operation_id != "delete_partition":
         return []
-    name = "If-None-Match" if op.operation_id == "get_batch_meta" else "If-Match"
+    name = "If-None-Match" if op.operation_id in _REVALIDATED else "If-Match"
     if op.operation_id == "get_partition":
         return []
     return [{"name": name, "in": "header", "required": False, "description": _TAGS[name], "schema": {"type": "string"}}]
 
 
 def _request_body(op: Operation, by_type: Mapping[type, Any]) -> dict[str, Any]:
+    if op.is_stream:
+        return {"required": True, "content": _FILE}
     schema = {"type": "object", "additionalProperties": False} if op.takes is Empty else by_type[op.takes]
     required = op.takes is not Empty and bool(msgspec.structs.fields(op.takes)[0].required)
     return {"required": required, "content": {"application/json": {"schema": schema, "example": op.example}}}
@@ -196,12 +211,15 @@ def _replies(op: Operation, by_type: Mapping[type, Any]) -> dict[str, Any]:
     several = isinstance(op.reply_example, dict) and set(op.reply_example) == set(op.replies)
     out = {}
     for status, kind in op.replies.items():
+        if kind is bytes:
+            out[str(status)] = {"description": "The file", "headers": _FILE_HEADERS, "content": _FILE}
+            continue
         example = op.reply_example[status] if several else op.reply_example
         content = {"application/json": {"schema": by_type[kind], "example": example}}
         out[str(status)] = {"description": (kind.__doc__ or op.summary).splitlines()[0], "content": content}
         if op.changes:
             out[str(status)]["headers"] = {"Idempotency-Replayed": _REPLAYED}
-    if op.operation_id == "get_batch_meta":
+    if op.operation_id in _REVALIDATED:
         out["304"] = {"description": "Not changed since the tag in If-None-Match"}
     return out
 

@@ -13,7 +13,7 @@ from core.errors import Refused
 from core.samplers import SAMPLERS
 
 from .application import openapi
-from .contract import Operation
+from .contract import OCTETS, Operation
 from .routes import ALL
 from .settings import SETTINGS
 from .state_pictures import states
@@ -142,11 +142,16 @@ def _operation(op: Operation) -> str:
         lines.append(op.description + "\n")
     if members:
         lines.append(f"{'Query' if reads else 'Members'}: {members}\n")
-    if not reads:
+    if op.is_stream and not reads:
+        lines.append(f"Body: the file, `{OCTETS}`.\n")
+    elif not reads:
         lines.append(f"```json\n{_json(op.example)}\n```\n")
     several = isinstance(op.reply_example, dict) and set(op.reply_example) == set(op.replies)
     for status in op.replies if several else [min(op.replies)]:
         example = op.reply_example[status] if several else op.reply_example
+        if op.replies[status] is bytes:
+            lines.append(f"→ {status}: the file, `{OCTETS}`\n")
+            continue
         lines.append(f"→ {status if several else ', '.join(map(str, op.replies))}\n\n```json\n{_json(example)}\n```\n")
     if codes:
         lines.append(f"Refuses with {codes}.\n")

@@ -111,6 +111,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("device", "cpu", _device, "where readiness is kept: cpu, npu[:i], cuda[:i], or auto to measure and choose"),
     Setting("max_body_bytes", str(64 * 2**20), _positive, "largest request body, in bytes"),
+    Setting("max_checkpoint_bytes", str(16 * 2**30), _positive, "largest checkpoint that may be uploaded, in bytes"),
     Setting("max_cell_bytes", str(64 * 2**10), _positive, "largest custom or backend meta value, in bytes"),
     Setting("kept_bytes", str(MAX_KEPT_BYTES), _positive, "memory for the replies kept by Idempotency-Key, in bytes"),
     Setting("max_waiting_per_client", "10000", _positive, "calls of one address that may wait at once"),
@@ -134,6 +135,7 @@ class Settings:
     min_free_bytes: int
     device: str
     max_body_bytes: int
+    max_checkpoint_bytes: int
     max_cell_bytes: int
     kept_bytes: int
     max_waiting_per_client: int

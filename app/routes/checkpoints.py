@@ -6,10 +6,14 @@ from batchmeta.wire import replies
 from batchmeta.wire.requests import CreateCheckpoint, Empty, RestoreCheckpoint
 from core.operations import checkpoints
 from core.snapshot.checkpoint_folder import checked
+from core.snapshot.checkpoint_transfers import open_file, same
 
-from ..contract import Routes
+from ..contract import DownloadEndpoint, Routes, StreamEndpoint
+from ..digests import sha256_of
+from ..etags import names_weakly
 from ..incoming import Incoming
 from ..reply import Reply
+from ..uploads import check_upload, uploaded
 from . import checkpoints_render as render
 
 routes = Routes("checkpoints")
@@ -80,6 +84,60 @@ async def delete_checkpoint(call: Incoming, query: Empty) -> Reply:
         return known
     await asyncio.to_thread(call.edge.checkpoints.folder.delete, name)
     return await call.keeping(render.deleted_checkpoint())
+
+
+@routes.route(
+    "GET",
+    f"{_ONE}/content",
+    Empty,
+    {200: bytes},
+    errors=("checkpoint-not-found", "checkpoint-corrupt"),
+    has_etag=True,
+    endpoint=DownloadEndpoint,
+)
+async def get_checkpoint_content(call: Incoming, query: Empty) -> Reply:
+    """Download a checkpoint's file.
+
+    `PUT` of the same path takes it, here or in another server, and `--restore` begins with it. It is compared with its
+    `sha256` before its first byte is sent. `Repr-Digest` (RFC 9530) has that digest, and so has the `ETag`.
+    """
+    folder, name = call.edge.checkpoints.folder, _name(call)
+    note = await asyncio.to_thread(folder.find, name)
+    tag = f'"{note.sha256}"'
+    if names_weakly(call.header(b"if-none-match"), tag):
+        return Reply(304, b"", tag)
+    return render.content(*await asyncio.to_thread(open_file, folder, name))
+
+
+@routes.route(
+    "PUT",
+    f"{_ONE}/content",
+    Empty,
+    {200: replies.Checkpoint, 201: replies.Checkpoint},
+    errors=("checkpoint-exists", "checkpoint-corrupt"),
+    reply_example={200: _MADE, 201: _MADE},
+    endpoint=StreamEndpoint,
+)
+async def put_checkpoint_content(call: Incoming, query: Empty) -> Reply:
+    """Upload a checkpoint's file.
+
+    The body is the file as it was downloaded, here or from another server. It is taken whole or not at all: 201 once it
+    was looked through and is on disk under this name; 200 where the same file is there already. The state stays as it
+    is until a restore. With `Repr-Digest: sha-256=:…:` (RFC 9530) the body is compared with that digest.
+    """
+    name, digest = _name(call), sha256_of(call.header(b"repr-digest"))
+    check_upload(call)
+    checkpoints_, key = call.edge.checkpoints, call.key
+    if key is None:  # else it may be a call of before, whose reply is kept
+        await asyncio.to_thread(same, checkpoints_.folder, name, digest, call.declared_bytes)
+    async with uploaded(call, checkpoints_.folder, name, digest) as received:
+        call.identify(received.digest)
+        known = await call.kept()
+        if known is not None:
+            return known
+        note, is_new = await checkpoints_.take(name, key, received)
+    is_ours = is_new or (key is not None and note.key == key)
+    return await call.keeping(render.checkpoint(note, 201 if is_ours else 200))
 
 
 @routes.route(

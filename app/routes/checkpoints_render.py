@@ -1,12 +1,15 @@
 """Renders replies about checkpoints: saved ones, lists of them, and what a restore did."""
 
+from typing import BinaryIO
+
 import numpy as np
 
 from batchmeta.wire import replies
 from core.arrays import Ints
 from core.operations.checkpoints import Went
-from core.snapshot.checkpoint_folder import Note
+from core.snapshot.checkpoint_folder import STATE, Note
 
+from ..file_reply import FileReply
 from ..reply import Reply, reply
 
 
@@ -20,6 +23,13 @@ def _described(note: Note) -> replies.Checkpoint:
 def checkpoint(note: Note, status: int = 200) -> Reply:
     """One checkpoint, made (201) or found."""
     return reply(_described(note), status)
+
+
+def content(note: Note, file: BinaryIO) -> Reply:
+    """The file of one."""
+    return FileReply(
+        200, b"", f'"{note.sha256}"', file=file, size=note.bytes, sha256=note.sha256, name=f"{note.name}{STATE}"
+    )
 
 
 def checkpoints(notes: list[Note]) -> Reply:

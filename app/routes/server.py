@@ -56,6 +56,7 @@ async def ready(call: Incoming, query: Empty) -> Reply:
         "limits": {
             "max_rows": 65536,
             "max_body_bytes": 67108864,
+            "max_checkpoint_bytes": 17179869184,
             "max_cell_bytes": 65536,
             "max_depth": 64,
             "max_page": 10000,
@@ -74,6 +75,7 @@ async def server(call: Incoming, query: Empty) -> Reply:
     limits = replies.Limits(
         max_rows=MAX_ROWS,
         max_body_bytes=settings.max_body_bytes,
+        max_checkpoint_bytes=settings.max_checkpoint_bytes,
         max_cell_bytes=settings.max_cell_bytes,
         max_depth=64,
         max_page=10_000,

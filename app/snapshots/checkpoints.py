@@ -1,4 +1,6 @@
-"""Makes checkpoints of the running service, one at a time of each name, and holds the folder they are in."""
+"""Makes checkpoints of the running service and takes those that callers send, one at a time of each name; holds the
+folder they are in.
+"""
 
 import asyncio
 import time
@@ -9,9 +11,12 @@ from core.journal.contract import BEFORE_FIRST
 from core.operations import checkpoints as operations
 from core.runtime.executor import Executor
 from core.snapshot.checkpoint_folder import CheckpointFolder, CheckpointRequest, Note
+from core.snapshot.checkpoint_transfers import place
+from core.snapshot.received_file import ReceivedFile
 
 from ..reply import rfc3339
 from .compaction import Compaction
+from .inspection import inspected
 
 
 @dataclass(slots=True)
@@ -25,6 +30,7 @@ class Checkpoints:
     executor: Executor
     compaction: Compaction | None
     _ordered: dict[str, str | None] = field(default_factory=dict)
+    _placing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def make(self, name: str, key: str | None) -> Note:
         """A checkpoint of the state at one revision, while the service goes on; `key`: of the call that asks.
@@ -39,6 +45,29 @@ class Checkpoints:
             return made or await self._make(CheckpointRequest(name, key, rfc3339(time.time())))
         finally:
             del self._ordered[name]
+
+    async def take(self, name: str, key: str | None, received: ReceivedFile) -> tuple[Note, bool]:
+        """Look a file through that was received, and give it its name: (its note, whether it is new).
+
+        Raises CheckpointExists, CheckpointCorrupt, JournalUnavailable.
+        """
+        revision = await inspected(received.path)
+        note = Note(
+            name=name,
+            revision=revision,
+            bytes=received.bytes,
+            sha256=received.sha256,
+            created_at=rfc3339(time.time()),
+            key=key,
+        )
+        async with self._placing:
+            if name in self._ordered:
+                raise CheckpointExists
+            self._ordered[name] = key
+            try:
+                return await asyncio.to_thread(place, self.folder, received, note)
+            finally:
+                del self._ordered[name]
 
     async def _make(self, order: CheckpointRequest) -> Note:
         await self.executor.submit(operations.begin_history, lambda _: None)

@@ -46,6 +46,8 @@ def read(path: Path, digest: str | None = None) -> Saved:
         _, image = decode_snapshot(data, None)
     except OSError as error:
         raise CheckpointCorrupt(f"{path} cannot be read: {error.strerror}; restore another one") from error
+    except ValueError as error:  # compressed as no file of ours is
+        raise CheckpointCorrupt(f"{path}: {error}; restore another one") from error
     except Damage as damage:
         raise CheckpointCorrupt(f"{path}, byte {damage.offset}: {damage.what}; restore another one") from damage
     return looked_through(image)

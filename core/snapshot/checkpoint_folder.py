@@ -58,16 +58,16 @@ class CheckpointRequest:
 
 
 class CheckpointFolder:
-    """The checkpoints under `path`; `floor_bytes` must stay free on its disk."""
+    """The checkpoints under `path`; `floor_bytes` must stay free on its disk. `files` makes and deletes files there."""
 
     def __init__(self, path: Path, floor_bytes: int = 0) -> None:
         self.path = path
         self.floor_bytes = floor_bytes
-        self._folder = Folder(path, REAL_DISK)
+        self.files = Folder(path, REAL_DISK)
 
     def all(self) -> list[Note]:
         """In the order they were made; what `find` refuses is left out, with a warning. Raises JournalUnavailable."""
-        with self._told():
+        with self.told():
             names = [path.stem for path in self.path.glob(f"*{NOTE}") if NAME.fullmatch(path.stem)]
         found = [note for note in map(self._sound, names) if note is not None]
         return sorted(found, key=lambda one: (one.created_at, one.revision, one.name))
@@ -76,8 +76,8 @@ class CheckpointFolder:
         """Raises CheckpointNotFound, CheckpointCorrupt, JournalUnavailable."""
         self._require_note(name)
         note = self._noted(name)
-        if not self._state(name).exists():
-            raise CheckpointCorrupt(f"{self._state(name)} is not there, only its note is: delete the checkpoint")
+        if not self.state_of(name).exists():
+            raise CheckpointCorrupt(f"{self.state_of(name)} is not there, only its note is: delete the checkpoint")
         return note
 
     def made_by(self, name: str, key: str | None) -> Note | None:
@@ -85,11 +85,12 @@ class CheckpointFolder:
 
         Raises CheckpointExists for another's and for a file without a note, CheckpointCorrupt for a note of another.
         """
-        is_there = _is_there(self._state(name))
-        if not _is_there(self._note(name)):
+        is_there = _is_there(self.state_of(name))
+        if not _is_there(self.note_of(name)):
             if is_there:
                 raise CheckpointExists(
-                    f"{self._state(name)} is there without a note, and stays as it is: choose another name, or move it"
+                    f"{self.state_of(name)} is there without a note, and stays as it is: choose another name, or move "
+                    "it"
                 )
             return None
         note = self._noted(name)
@@ -108,15 +109,15 @@ class CheckpointFolder:
             created_at=order.created_at,
             key=order.key,
         )
-        state = self._state(name)
-        with self._told():
-            self._folder.make()
-            if self._folder.free() < len(data) + self.floor_bytes:
+        state = self.state_of(name)
+        with self.told():
+            self.files.make()
+            if self.files.free() < len(data) + self.floor_bytes:
                 raise JournalUnavailable(f"{self.path}: the disk has no room for a checkpoint; free some, send again")
             if self.made_by(name, order.key) is None:
-                with self._folder.making(_aside(state), state):
-                    self._folder.write(_aside(state), data)
-                    self._folder.put(self._note(name), msgspec.json.encode(note))
+                with self.files.making(_aside(state), state):
+                    self.files.write(_aside(state), data)
+                    self.files.put(self.note_of(name), msgspec.json.encode(note))
 
     def delete(self, name: str) -> None:
         """With a note that cannot be read too, if its file is there.
@@ -124,16 +125,16 @@ class CheckpointFolder:
         Raises CheckpointNotFound, CheckpointCorrupt for what is not ours, JournalUnavailable.
         """
         self._require_note(name)
-        state, note = self._state(name), self._note(name)
+        state, note = self.state_of(name), self.note_of(name)
         known = _parsed(note)
         if known.name != name if isinstance(known, Note) else not _is_there(state):
             self._noted(name)  # which says what is wrong
-        with self._told():
-            self._folder.drop([path for path in (state, _aside(state), _aside(note), note) if _is_there(path)])
+        with self.told():
+            self.files.drop([path for path in (state, _aside(state), _aside(note), note) if _is_there(path)])
 
     def read(self, name: str) -> Saved:
         """Raises CheckpointNotFound, CheckpointCorrupt."""
-        return checkpoint_file.read(self._state(name), self.find(name).sha256)
+        return checkpoint_file.read(self.state_of(name), self.find(name).sha256)
 
     def _sound(self, name: str) -> Note | None:
         try:
@@ -145,16 +146,16 @@ class CheckpointFolder:
             return None
 
     def _require_note(self, name: str) -> None:
-        if _is_there(self._note(name)):
+        if _is_there(self.note_of(name)):
             return
         told = f"there is no checkpoint {name!r}: GET /v1/checkpoints lists them"
-        if _is_there(self._state(name)):
-            told += f"; {self._state(name)} has no note, and is let be"
+        if _is_there(self.state_of(name)):
+            told += f"; {self.state_of(name)} has no note, and is let be"
         raise CheckpointNotFound(told)
 
     def _noted(self, name: str) -> Note:
         """Raises CheckpointCorrupt."""
-        path = self._note(name)
+        path = self.note_of(name)
         note = _parsed(path)
         if not isinstance(note, Note):
             raise CheckpointCorrupt(f"{path}: not a note of a checkpoint ({note}); move it away, or delete it")
@@ -165,7 +166,8 @@ class CheckpointFolder:
         return note
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def told(self) -> Iterator[None]:
+        """Turns an OSError of its body into JournalUnavailable."""
         try:
             yield
         except OSError as error:
@@ -173,10 +175,16 @@ class CheckpointFolder:
                 f"{self.path}: {error.strerror or error}; the checkpoints cannot be reached"
             ) from error
 
-    def _state(self, name: str) -> Path:
+    def has(self, name: str) -> bool:
+        """File and note are there, whatever they are."""
+        return _is_there(self.state_of(name)) and _is_there(self.note_of(name))
+
+    def state_of(self, name: str) -> Path:
+        """The file of a checkpoint."""
         return self.path / f"{name}{STATE}"
 
-    def _note(self, name: str) -> Path:
+    def note_of(self, name: str) -> Path:
+        """The file of its note."""
         return self.path / f"{name}{NOTE}"
 
 

@@ -137,6 +137,7 @@ def test_the_server_says_what_it_is(api: Api) -> None:
     assert body["limits"] == {
         "max_rows": 65_536,
         "max_body_bytes": 64 * 2**20,
+        "max_checkpoint_bytes": 16 * 2**30,
         "max_cell_bytes": 64 * 2**10,
         "max_depth": 64,
         "max_page": 10_000,

@@ -28,6 +28,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("device", "CPU", "cpu"),
     ("device", "Cuda:1", "cuda:1"),
     ("max_body_bytes", "1", 1),
+    ("max_checkpoint_bytes", "9", 9),
     ("max_cell_bytes", "123", 123),
     ("kept_bytes", "1048576", 1_048_576),
     ("max_waiting_per_client", "7", 7),
@@ -55,6 +56,7 @@ BAD = [
     ("device", "cuda:", "cuda:0"),
     ("device", "cpu:0", "cpu"),
     ("max_body_bytes", "0", "1 or more"),
+    ("max_checkpoint_bytes", "0", "1 or more"),
     ("max_body_bytes", "1.5", "whole number"),
     ("max_cell_bytes", "64KiB", "whole number"),
     ("max_waiting_per_client", "many", "whole number"),
@@ -69,7 +71,7 @@ BAD = [
 ]
 DEFAULTS: dict[str, Any] = {
     "host": "127.0.0.1", "port": 8700, "journal": "file:data/journal", "checkpoints": "", "restore": "",
-    "min_free_bytes": 2**28, "device": "cpu", "max_body_bytes": 2**26,
+    "min_free_bytes": 2**28, "device": "cpu", "max_body_bytes": 2**26, "max_checkpoint_bytes": 2**34,
     "max_cell_bytes": 2**16, "kept_bytes": 2**25, "max_waiting_per_client": 10_000,
     "allowed_hosts": (), "allow_unauthenticated": False,
     "realtime": True,

@@ -466,6 +466,7 @@ class Limits(Reply):
 
     max_rows: Annotated[int, Meta(description="rows of one call or reply")]
     max_body_bytes: Annotated[int, Meta(description="bytes of a request body")]
+    max_checkpoint_bytes: Annotated[int, Meta(description="bytes of a checkpoint that is uploaded")]
     max_cell_bytes: Annotated[int, Meta(description="bytes of one custom or backend meta value")]
     max_depth: Annotated[int, Meta(description="levels of nesting of a body")]
     max_page: Annotated[int, Meta(description="lines of one page of a list")]
