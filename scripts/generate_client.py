@@ -16,6 +16,7 @@ Generated: change aio/ instead, and run scripts/generate_client.py.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from typing import Any, Literal
 
 from .batch import BatchMeta

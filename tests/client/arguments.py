@@ -25,6 +25,7 @@ NEEDED: dict[str, Any] = {
     "worker": "w",
     "clear_id": "x",
     "name": "n",
+    "path": __file__,
 }
 SAME: dict[str, Kind] = {
     "partition_id": given.NAME, "task": given.NAME, "claim_id": given.NAME, "clear_id": given.NAME,
@@ -40,7 +41,7 @@ SAME: dict[str, Kind] = {
     "fields": given.TEXTS, "keys": given.TEXTS, "include": given.TEXTS,
     "global_indexes": given.WHOLES, "release": given.WHOLES, "accept": given.ACCEPT, "reject": given.REJECT,
     "group_ids": given.GROUPS, "custom_meta": given.COLUMN, "backend_meta": given.COLUMNS,
-    "field_schema": given.SCHEMAS, "where": given.WHERE, "sampler": given.SAMPLER,
+    "path": given.PATH, "field_schema": given.SCHEMAS, "where": given.WHERE, "sampler": given.SAMPLER,
 }  # fmt: skip
 # The same name, another kind.
 OTHER: dict[tuple[str, str], Kind] = {
@@ -55,6 +56,8 @@ OTHER: dict[tuple[str, str], Kind] = {
     ("checkpoint", "name"): given.NAME,
     ("delete_checkpoint", "name"): given.NAME,
     ("restore_checkpoint", "name"): given.NAME,
+    ("download_checkpoint", "name"): given.NAME,
+    ("upload_checkpoint", "name"): given.NAME,
 }
 IN_ROUTE = {
     "partitions": "partition_id",

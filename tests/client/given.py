@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -136,6 +137,11 @@ TEXT = Kind(
         *((value, TypeError, ": ") for value in (5, Number.THREE, NAN, True, ["a"], {"a": 1})),
         ("\ud800", ValueError, ": "),
     ],
+)
+# Nothing of a path goes out.
+PATH = Kind(
+    [(__file__, None), (Path(__file__), None), (Text(__file__), None)],
+    [*NO_ARGUMENT, *((value, TypeError, ": ") for value in (5, None, True, ["a"]))],
 )
 NAME = Kind(TEXT.taken[:3], [*TEXT.refused, ("", ValueError, ""), ("..", ValueError, "")])
 NO_HEADER = [("a\r\nX-Other: b", ValueError, ": "), ("\x00", ValueError, ": "), ("é", ValueError, ": ")]

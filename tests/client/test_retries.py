@@ -58,8 +58,10 @@ READS: dict[str, Run] = {
     "seen_clear": lambda c: c.seen_clear("x1"),
     "checkpoints": lambda c: c.checkpoints(),
     "checkpoint": lambda c: c.checkpoint("s"),
+    "download_checkpoint": lambda c: c.download_checkpoint("s", "nowhere"),
 }
-AGAIN = CHANGES | READS
+WITHOUT_KEY: dict[str, Run] = {"upload_checkpoint": lambda c: c.upload_checkpoint("s", __file__)}
+AGAIN = CHANGES | READS | WITHOUT_KEY
 ONCE: dict[str, Run] = {"ready": lambda c: c.ready()}
 KEY = "Idempotency-Key"
 LOST: list[Callable[[], Answer]] = [

@@ -47,7 +47,8 @@ def sent(request: httpx.Request, call: str, argument: str) -> Any:
     if argument in headers:
         return request.headers[headers[argument]]
     name = WIRE_NAMES.get(argument, argument)
-    body = json.loads(request.content) if request.content else {}
+    is_file = request.headers.get("Content-Type") == "application/octet-stream"
+    body = json.loads(request.content) if not is_file and request.content else {}
     if name in body:
         return body[name]
     if name in request.url.params:

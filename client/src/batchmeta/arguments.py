@@ -5,11 +5,13 @@ What JSON values may hold is in json_values.py.
 """
 
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import compress
 from numbers import Real
 from operator import index
+from pathlib import Path
 from reprlib import repr as short
 from typing import Any, NoReturn, TypeVar
 
@@ -33,6 +35,13 @@ def text(given: object, where: str) -> str:
     if not exact.isascii():
         check_encodable(exact, where)
     return exact
+
+
+def file_path(given: object) -> Path:
+    """The path of a file. TypeError for what is none."""
+    if not isinstance(given, str | os.PathLike):
+        refuse("the path of a file", given, "path")
+    return Path(given)
 
 
 def whole(given: object, where: str) -> int:

@@ -4,6 +4,7 @@ Generated: change aio/ instead, and run scripts/generate_client.py.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from typing import Any, Literal
 
 from .batch import BatchMeta
@@ -646,6 +647,23 @@ class Client(BlockingBase):
     def checkpoint(self, name: str) -> replies.Checkpoint:
         """One checkpoint. Raises CheckpointNotFound."""
         return self._run(self._aio.checkpoint(name))
+
+    def download_checkpoint(self, name: str, path: str | PathLike[str]) -> replies.Checkpoint:
+        """Its file, as the file `path`: in the folder of the trainer's own checkpoint, say.
+
+        `path` is written aside, compared with the checkpoint's `sha256`, and replaced once all of it is on disk.
+        Raises CheckpointNotFound, CheckpointCorrupt, OSError; UnreadableReply where another file came.
+        """
+        return self._run(self._aio.download_checkpoint(name, path))
+
+    def upload_checkpoint(self, name: str, path: str | PathLike[str]) -> replies.Checkpoint:
+        """Give a file that was downloaded, from this service or another one, to this service, under this name.
+
+        The state stays as it is until `restore_checkpoint`. Sent again, the same file is there already, so the call
+        needs no key. Raises CheckpointExists where another file has the name, CheckpointCorrupt for what is no
+        checkpoint, BodyTooLarge, JournalUnavailable (retried), OSError.
+        """
+        return self._run(self._aio.upload_checkpoint(name, path))
 
     def delete_checkpoint(self, name: str, *, idempotency_key: str | None = None) -> None:
         """Delete its file; the state stays as it is. Raises CheckpointNotFound."""

@@ -1,8 +1,13 @@
 """Sends a `Call` over the loop's transport, again where that may help, and returns the answer or raises."""
 
+import asyncio
 import logging
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from http import HTTPStatus
 from itertools import count
+from pathlib import Path
 
 import httpx
 
@@ -10,6 +15,7 @@ from .answers import failure, lost
 from .calls import Call
 from .errors import ConnectionLost, Problem
 from .exchange import Answer
+from .files import opened, saved
 from .retries import FEW, Retries
 from .transports import Transports
 
@@ -38,22 +44,36 @@ class Connection:
         self.base_url = self.base_url.rstrip("/")
         self._transports = Transports(self.base_url, self.timeout_s, self.transport)
 
-    async def send(self, call: Call, retries: Retries | None = None) -> Answer:
+    async def send(
+        self, call: Call, retries: Retries | None = None, exchange: Callable[[Call], Awaitable[Answer]] | None = None
+    ) -> Answer:
         """A 2xx answer, its body read. Problem or ConnectionLost otherwise, after the retries that the call allows.
 
         `retries`: other ones than the connection's own. What the call waits on purpose does not count as theirs.
+        `exchange`: another way to get an answer than one in memory.
         """
         retries = retries or self.retries
         began = retries.clock()
         for sent in count(1):
             try:
-                return await self._send_once(call)
+                return await self._send_once(call, exchange or self._exchange)
             except (ConnectionLost, Problem) as error:
                 pause = _pause(retries, call, error, sent, retries.clock() - began)
                 if pause is None:
                     raise
             await retries.sleep(pause)
         raise AssertionError("count() does not end")
+
+    async def send_file(self, call: Call, path: Path) -> Answer:
+        """As `send`, with a file as the body; what is sent again is the file as it is then. Raises OSError too."""
+        return await self.send(call, exchange=partial(self._exchange_file, path))
+
+    async def save_answer(self, call: Call, path: Path, digest: str) -> None:
+        """As `send`; the answer's body becomes the file `path`, once it is whole. `digest`: its SHA-256 in hex.
+
+        Raises UnreadableReply for another body, and OSError too.
+        """
+        await self.send(call, exchange=partial(self._exchange_answer, path, digest))
 
     def new_epoch(self) -> None:
         """The next answer's epoch is the one."""
@@ -63,11 +83,11 @@ class Connection:
         """Close what this process opened. A call after it is a RuntimeError."""
         await self._transports.close()
 
-    async def _send_once(self, call: Call) -> Answer:
-        transport, began = await self._transports.here(), self.retries.clock()
+    async def _send_once(self, call: Call, exchange: Callable[[Call], Awaitable[Answer]]) -> Answer:
+        began = self.retries.clock()
         failed: ConnectionLost | Problem
         try:
-            answer = await transport.exchange(call, self._epoch if call.is_pinned else None)
+            answer = await exchange(call)
         except httpx.RequestError as error:
             failed = lost(call, self.base_url, error)
         else:
@@ -78,6 +98,35 @@ class Connection:
         if isinstance(failed, ConnectionLost):
             failed.after_s = self.retries.clock() - began
         raise failed  # out here: the transport's error is not its context
+
+    async def _exchange(self, call: Call) -> Answer:
+        transport = await self._transports.here()
+        return await transport.exchange(call, self._epoch_for(call))
+
+    async def _exchange_file(self, path: Path, call: Call) -> Answer:
+        sending = await asyncio.to_thread(opened, path)
+        described = replace(call, headers={**call.headers, **sending.headers})
+        with sending.file:
+            async with (
+                self._transports.for_a_file() as transport,
+                transport.streamed(described, self._epoch_for(call), sending.pieces()) as answer,
+            ):
+                await answer.aread()
+        return answer
+
+    async def _exchange_answer(self, path: Path, digest: str, call: Call) -> Answer:
+        async with (
+            self._transports.for_a_file() as transport,
+            transport.streamed(call, self._epoch_for(call)) as answer,
+        ):
+            if answer.status_code == HTTPStatus.OK:
+                await saved(answer, path, digest)
+            else:
+                await answer.aread()
+        return answer
+
+    def _epoch_for(self, call: Call) -> str | None:
+        return self._epoch if call.is_pinned else None
 
     def _note_epoch(self, call: Call, answer: Answer) -> None:
         if self.pin_epoch and self._epoch is None and call.is_pinned:

@@ -279,7 +279,7 @@ class PreconditionFailed(Problem):
 
 
 class BodyTooLarge(Problem):
-    """413: more bytes than `limits.max_body_bytes`."""
+    """413: more bytes than `limits.max_body_bytes`, or of a checkpoint than `limits.max_checkpoint_bytes`."""
 
     code = "body-too-large"
 

@@ -3,6 +3,8 @@
 Errors of all transports are httpx's: `httpx.RequestError` means that no answer came.
 """
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Protocol, TypeVar
 
 import httpx
@@ -55,17 +57,25 @@ class HttpxTransport:
         self._urls: dict[str, httpx.URL] = {}
 
     async def exchange(self, call: Call, epoch: str | None) -> httpx.Response:
-        answer = await self.given.handle_async_request(self._request(call, epoch))
-        try:
+        async with self.streamed(call, epoch) as answer:
             await answer.aread()
+        return answer
+
+    @asynccontextmanager
+    async def streamed(
+        self, call: Call, epoch: str | None, content: AsyncIterator[bytes] | None = None
+    ) -> AsyncIterator[httpx.Response]:
+        """The answer once its headers came, its body to be read within; `content`: the call's own body, in pieces."""
+        answer = await self.given.handle_async_request(self._request(call, epoch, content))
+        try:
+            yield answer
         finally:
             await answer.aclose()
-        return answer
 
     async def aclose(self) -> None:
         await self.given.aclose()
 
-    def _request(self, call: Call, epoch: str | None) -> httpx.Request:
+    def _request(self, call: Call, epoch: str | None, content: AsyncIterator[bytes] | None = None) -> httpx.Request:
         headers = {**HEADERS, **call.headers}
         if call.body is not None:
             headers["Content-Type"] = JSON_BODY
@@ -74,7 +84,9 @@ class HttpxTransport:
         within = self._timeout_s
         timeout = {"connect": within, "read": within + call.wait_s, "write": within, "pool": within}
         url = self._url(target(call))
-        return httpx.Request(call.method, url, headers=headers, content=call.body, extensions={"timeout": timeout})
+        return httpx.Request(
+            call.method, url, headers=headers, content=content or call.body, extensions={"timeout": timeout}
+        )
 
     def _url(self, wanted: str) -> httpx.URL:
         url = self._urls.get(wanted)

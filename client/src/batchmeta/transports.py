@@ -13,7 +13,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
 
 import httpx
@@ -48,6 +48,24 @@ class Transports:
             return self._given
         opened = self._opened.get((os.getpid(), asyncio.get_running_loop()))
         return await self._open() if opened is None else opened[0]
+
+    @asynccontextmanager
+    async def for_a_file(self) -> AsyncGenerator[HttpxTransport]:
+        """One for a single call whose body, or whose answer's, is a file: kept connections serve short ones.
+
+        RuntimeError after `close`.
+        """
+        self._check_open()
+        if self._given is not None:
+            self._given_used_by.add(os.getpid())
+            yield self._given
+            return
+        tls = None if self._tls is None else await asyncio.to_thread(self._tls.context)
+        made = _plain(self._base_url, self._timeout_s, tls)
+        try:
+            yield made
+        finally:
+            await made.aclose()
 
     async def close(self) -> None:
         """Close the running loop's; other loops close theirs. A parent's stay open if its child closes."""
@@ -139,6 +157,11 @@ def fastest_transport(base_url: str, timeout_s: float, tls: ssl.SSLContext | Non
             from .fast import FastTransport
 
             return FastTransport(httpx.URL(base_url), timeout_s, IDLE_S, tls)
+    return _plain(base_url, timeout_s, tls)
+
+
+def _plain(base_url: str, timeout_s: float, tls: ssl.SSLContext | None) -> HttpxTransport:
+    """httpx's."""
     verify = tls or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_S)
     plain = httpx.AsyncHTTPTransport(verify=verify, limits=limits, trust_env=False)
