@@ -240,9 +240,7 @@ def test_who_leaves_in_the_middle_leaves_nothing(own: Api, saved: bytes, folder:
     assert own.http.get("/readyz").status_code == 200
 
 
-def test_two_that_send_the_same_get_the_same_and_one_other_is_refused(
-    own: Api, saved: bytes, folder: Path, name: str
-) -> None:
+def test_two_that_send_the_same_at_once_get_the_same(own: Api, saved: bytes, folder: Path, name: str) -> None:
     slow = raw(own.url, name, len(saved), "Connection: close")
     slow.sendall(saved[:50])
     wait_for(folder, name, 1)
