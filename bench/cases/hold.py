@@ -34,6 +34,8 @@ SAMPLERS: tuple[Json, ...] = (
     {"name": "random"},
     {"name": "token_budget", "weight": "seq_len", "budget": 40_000},
     {"name": "priority", "weight": "seq_len"},
+    {"name": "rank_aware", "dp_rank": 0, "batch_index": 0, "n_samples_per_prompt": 8},
+    {"name": "seqlen_balanced", "dp_rank": 0, "batch_index": 0, "dp_size": 8, "weight": "seq_len"},
 )
 
 
