@@ -23,12 +23,10 @@ class ReceivedFile:
     """Open from the start until `discard`; `bytes` are those written so far. One caller at a time."""
 
     def __init__(self, folder: Folder, name: str, floor_bytes: int) -> None:
-        self.path = folder.path / f"{name}.{secrets.token_hex(8)}{SUFFIX}"
+        self.path, self._fd = _locked(folder.path, name)
         self.bytes = 0
         self._folder, self._floor_bytes = folder, floor_bytes
         self._hash = sha256()
-        self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
         self.turn = Lock()  # of who places it, and who discards it
 
     @property
@@ -64,6 +62,21 @@ class ReceivedFile:
         with self.turn:
             self.path.unlink(missing_ok=True)
             os.close(self._fd)
+
+
+def _locked(folder: Path, name: str) -> tuple[Path, int]:
+    """A new file and its descriptor. A sweep may delete it before it is locked; then another one is made."""
+    while True:
+        path = folder / f"{name}.{secrets.token_hex(8)}{SUFFIX}"
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            if os.fstat(fd).st_nlink:
+                return path, fd
+        except OSError:
+            os.close(fd)
+            raise
+        os.close(fd)
 
 
 def sweep(folder: Path) -> None:

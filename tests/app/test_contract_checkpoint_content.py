@@ -128,6 +128,7 @@ def test_an_upload_is_listed_as_what_it_was_saved_as(own: Api, saved: bytes, fol
     again = put(own, name, saved)
     assert (again.status_code, again.json()) == (200, made)
     assert put(own, name, iter([saved[:7], saved[7:]])).status_code == 200
+    assert put(own, name, saved, repr_digest=f"sha-512=:AAAA:, {digest(saved)}").status_code == 200
 
 
 def test_a_body_in_chunks_is_taken_too(own: Api, saved: bytes, name: str) -> None:
