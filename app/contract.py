@@ -11,7 +11,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -24,8 +24,9 @@ from core.errors import EpochMismatch, Invalid, Refused
 from core.names import check_name
 
 from . import keys
-from .errors import NotAcceptable, UnsupportedMediaType, refused
+from .errors import UnsupportedMediaType, refused
 from .incoming import Incoming
+from .media_types import JSON, OCTETS, check_accept, check_codings
 from .pieces import Pieces
 from .reply import Reply
 
@@ -34,9 +35,6 @@ D = TypeVar("D")
 Route = Callable[[Incoming, T], Awaitable[Reply]]
 Decode = Callable[[Incoming, bytes, bool], Any]
 """What a body, or without one the query, says; True: in pieces, beside the loop."""
-_JSON = "application/json"
-OCTETS = "application/octet-stream"
-_CODINGS = {b"content-encoding": b"identity", b"transfer-encoding": b"chunked"}
 LARGE = 65_536  # bytes of a body from which on it is decoded beside the loop, in pieces
 
 
@@ -68,7 +66,7 @@ class Operation:
 class Endpoint:
     """One route: checks what every call must keep, decodes, calls. As an ASGI application it also sends the reply."""
 
-    media = _JSON
+    media = JSON
 
     def __init__(self, function: Route[Any], decode: Decode, changes: bool) -> None:
         self._function, self._decode, self._changes = function, decode, changes
@@ -102,10 +100,8 @@ class Endpoint:
         """What is asked of a call before its body is read. Raises Refused."""
         for name, value in call.path_params.items():
             check_name(value, f"path.{name}")
-        _check_accept(call.header(b"accept"), self.media)
-        headers = call.scope["state"]["headers"]
-        if not _CODINGS.keys().isdisjoint(headers):
-            _check_codings(headers)
+        check_accept(call.header(b"accept"), self.media)
+        check_codings(call.scope["state"]["headers"])
         call.epoch = _epoch(call)
         if self._changes:
             key = call.header(b"idempotency-key")
@@ -196,37 +192,12 @@ def _dedent(text: str) -> str:
     return "\n".join(line.strip() for line in text.strip().splitlines())
 
 
-def _check_accept(accept: str | None, offered: str) -> None:
-    """An Accept that rules out the media type of our answer is refused."""
-    if accept is not None and not _accepts(accept, offered):
-        raise NotAcceptable(f"only {offered} is offered: send Accept: {offered}, or no Accept")
-
-
-@lru_cache(256)
-def _accepts(accept: str, offered: str) -> bool:
-    """The most specific range that holds it decides (RFC 9110 section 12.5.1); no range at all is no wish."""
-    ranges = [part for part in re.sub(r"\s", "", accept).lower().split(",") if part]
-    wanted = {r.split(";")[0]: not re.search(r";q=0(\.0*)?(;|$)", r) for r in ranges}
-    return next((wanted[r] for r in (offered, "application/*", "*/*") if r in wanted), not ranges)
-
-
-def _check_codings(headers: Mapping[bytes, bytes]) -> None:
-    """A body comes as it is, whole or in chunks: nothing is unpacked here."""
-    for name, known in _CODINGS.items():
-        if headers.get(name, known).strip().lower() != known:
-            shown = name.decode().title()
-            raise UnsupportedMediaType(
-                f"header {shown}: only {known.decode()} is taken: send the JSON as it is, without this header",
-                errors=[(f"header.{shown}", f"must be {known.decode()}, or left out")],
-            )
-
-
 def _body_decoder(takes: type[T], pieces: Pieces[T]) -> Decode:
     def decode(call: Incoming, body: bytes, is_large: bool) -> T:
         if call.query and (stray := list(call.query_params)):
             raise invalid(f"query.{stray[0]}", "is no parameter of this call: leave it out, members go into the body")
-        if body and call.content_type != _JSON:
-            raise UnsupportedMediaType(f"send Content-Type: {_JSON} (curl --json '…' does), and a JSON body")
+        if body and call.content_type != JSON:
+            raise UnsupportedMediaType(f"send Content-Type: {JSON} (curl --json '…' does), and a JSON body")
         call.identify(body)
         return explained(partial(pieces.decode if is_large else pieces.at_once, body or b"{}"), "body", takes)
 

@@ -10,7 +10,8 @@ from batchmeta.wire.replies import Problem
 from batchmeta.wire.requests import Empty
 
 from . import keys
-from .contract import OCTETS, Operation
+from .contract import Operation
+from .media_types import OCTETS
 from .version import VERSION
 
 _REF = "#/components/schemas/{name}"

@@ -13,7 +13,8 @@ from core.errors import Refused
 from core.samplers import SAMPLERS
 
 from .application import openapi
-from .contract import OCTETS, Operation
+from .contract import Operation
+from .media_types import OCTETS
 from .routes import ALL
 from .settings import SETTINGS
 from .state_pictures import states

@@ -9,10 +9,10 @@ from core.snapshot.checkpoint_folder import CheckpointFolder
 from core.snapshot.checkpoint_transfers import receive
 from core.snapshot.received_file import ReceivedFile
 
-from .contract import OCTETS
 from .errors import BodyTooLarge, UnsupportedMediaType
 from .file_reply import PIECE
 from .incoming import Incoming
+from .media_types import OCTETS
 
 
 def check_upload(call: Incoming) -> None:
