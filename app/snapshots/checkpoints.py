@@ -15,6 +15,7 @@ from core.snapshot.checkpoint_transfers import place
 from core.snapshot.received_file import ReceivedFile
 
 from ..reply import rfc3339
+from . import copied_process
 from .compaction import Compaction
 from .inspection import inspected
 
@@ -23,7 +24,8 @@ from .inspection import inspected
 class Checkpoints:
     """Lives on the event loop; files are touched in other threads, or by the maker.
 
-    `compaction` is None where no other process can read the journal; the engine's thread makes the image then.
+    `compaction` is None where no other process can read the journal; a copy of this one makes the image then, or where
+    that cannot be, the engine's thread.
     """
 
     folder: CheckpointFolder
@@ -72,9 +74,16 @@ class Checkpoints:
     async def _make(self, order: CheckpointRequest) -> Note:
         await self.executor.submit(operations.begin_history, lambda _: None)
         if self.compaction is None:
-            revision, image = await self.executor.submit(operations.image_of, lambda found: found)
-            await asyncio.to_thread(self.folder.save, order, BEFORE_FIRST, revision, image)
+            await self._make_here(order)
         else:
             until = await self.executor.cut()
             await self.compaction.checkpoint(until, self.folder, order)
         return await asyncio.to_thread(self.folder.find, order.name)
+
+    async def _make_here(self, order: CheckpointRequest) -> None:
+        if await self.executor.submit(copied_process.can_copy, lambda found: found):
+            copy = await self.executor.submit(copied_process.begin, lambda made: made, self.folder, order)
+            await asyncio.to_thread(copied_process.wait_for, copy)
+        else:
+            revision, image = await self.executor.submit(operations.image_of, lambda found: found)
+            await asyncio.to_thread(self.folder.save, order, BEFORE_FIRST, revision, image)
