@@ -32,6 +32,7 @@ WORKDIR /srv/batchmeta
 COPY client/src ./
 COPY app app/
 COPY core core/
+COPY crew crew/
 COPY demo demo/
 ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1
 USER 10001:10001

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from rich.console import Console
 
-from demo.processes import StartFailed
+from crew.processes import StartFailed
 
 from .child import ChildFailed, prepare
 from .results import Results, Unwritable

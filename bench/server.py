@@ -12,7 +12,7 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
-from demo.processes import StartFailed, end, launch, log_end, wait_until
+from crew.processes import StartFailed, end, launch, log_end, wait_until
 
 from .profile import Profile
 

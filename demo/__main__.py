@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from batchmeta import BatchmetaError
+from crew.members import CrewFailed
+from crew.processes import StartFailed
+from crew.storage import StorageUnavailable
 
 from .chaos import run_chaos
-from .crew import CrewFailed
-from .processes import StartFailed
 from .samples import Step
 from .step import Settings, run_step
-from .storage import StorageUnavailable
 
 INTERRUPTED = 130
 

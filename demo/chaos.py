@@ -3,30 +3,39 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from batchmeta import Consumption
+from crew.account import Account, Tally, note
+from crew.clearing import CLEARING, clear
+from crew.deaths import SERVICE, Deaths, draw
+from crew.desk import Desk
+from crew.leased import Badge
+from crew.ledger import Books, Entry, read
+from crew.members import Place, Role, assemble, crew
+from crew.report import Advance, bars, print_verdict
+from crew.storage import cell_name, connect
+from crew.supervisor import Supervisor
 
-from .account import Account, Tally, note
-from .clearing import CLEARING, clear
-from .crew import Place, Role, assemble, crew
-from .deaths import draw
-from .desk import Desk
-from .leased import Badge, leased_actor, leased_ranks, leased_rollout
-from .ledger import Books, Entry, ledger_file, read
-from .report import Advance, bars, print_verdict
+from .leased import leased_actor, leased_ranks, leased_rollout
 from .roles import ACTOR, ROLLOUT, TASKS, TRAINED, TRAINER, trainer
-from .samples import ANSWERS, COMPUTED, PROMPT_FIELDS, PROMPTS
-from .step import RANKS, Settings, declare, stage
-from .storage import cell_name, connect
-from .supervisor import Supervisor
+from .samples import ANSWERS, COMPUTED, PROMPT_FIELDS, PROMPTS, Step
+from .step import PRELOAD, RANKS, Settings, declare, started
 
 PATIENCE_S = 120.0
 # So that no sample is given up: a row is handed out again for each death of its holder, and there are eight.
 MAX_ATTEMPTS = 100
+RANK = "rank"
+DEATHS = {
+    ROLLOUT: Deaths(3, (ROLLOUT,)),
+    RANK: Deaths(2, tuple(COMPUTED)),
+    ACTOR: Deaths(2, (ACTOR,)),
+    SERVICE: Deaths(1, (ROLLOUT, *COMPUTED, ACTOR)),
+}
 FIELDS = {PROMPTS: PROMPT_FIELDS, ANSWERS: TRAINED}
 
 
@@ -35,19 +44,19 @@ def run_chaos(settings: Settings, console: Console) -> bool:
     step = settings.step
     expected = {PROMPTS: step.prompts, ANSWERS: step.samples}
     totals = {TRAINER: step.prompts, ROLLOUT: step.prompts} | dict.fromkeys((*COMPUTED, ACTOR), step.samples)
-    with stage(settings, console) as (found, service, folder):
+    with started(settings, console) as (found, service, folder):
         if service is None:
             raise ValueError("chaos needs a service of its own")
-        place = Place(found.url, found.storage, PATIENCE_S)
-        roles, badges, kinds = _cast(settings.workers, folder)
-        with crew(roles, place, step) as members:
+        place = replace(found, patience_s=PATIENCE_S)
+        roles, badges, kinds = _cast(settings.workers, step, folder)
+        with crew(roles, place, PRELOAD) as members:
             asyncio.run(declare(place, expected, MAX_ATTEMPTS))
             assemble(members)
             with bars(console, totals | {CLEARING: step.prompts + step.samples}) as advance:
-                deaths = draw(step.seed, totals)
-                driver = Supervisor(members, roles, badges, kinds, place, step, service, deaths, advance)
+                deaths = draw(step.seed, totals, DEATHS)
+                driver = Supervisor(members, roles, badges, kinds, place, service, deaths, advance)
                 driver.conduct()
-                books = [read(ledger_file(folder, name)) for name in badges]
+                books = [read(badge.file) for badge in badges.values()]
                 put, faults = asyncio.run(_told_by_the_service(place, expected))
                 cleared = asyncio.run(_clear(place, expected, advance))
         put.checked = driver.reads
@@ -59,14 +68,14 @@ def run_chaos(settings: Settings, console: Console) -> bool:
         return adds_up
 
 
-def _cast(workers: int, folder: Path) -> tuple[dict[str, Role], dict[str, Badge], dict[str, str]]:
+def _cast(workers: int, step: Step, folder: Path) -> tuple[dict[str, Role], dict[str, Badge], dict[str, str]]:
     """Roles, badges and kinds by name; the trainer has no badge, for it does not die."""
     kinds = {f"rollout worker {number}": ROLLOUT for number in range(workers)}
-    kinds |= {f"rank {number}": "rank" for number in range(RANKS)} | {"actor": ACTOR}
+    kinds |= {f"rank {number}": RANK for number in range(RANKS)} | {"actor": ACTOR}
     badges = {name: Badge(name, folder) for name in kinds}
-    lives = {ROLLOUT: leased_rollout, "rank": leased_ranks, ACTOR: leased_actor}
-    roles: dict[str, Role] = {"trainer": trainer}
-    roles |= {name: partial(lives[kind], badges[name]) for name, kind in kinds.items()}
+    lives = {ROLLOUT: leased_rollout, RANK: leased_ranks, ACTOR: leased_actor}
+    roles: dict[str, Role] = {"trainer": partial(trainer, step=step)}
+    roles |= {name: partial(lives[kind], badges[name], step=step) for name, kind in kinds.items()}
     return roles, badges, kinds
 
 

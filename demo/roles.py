@@ -6,11 +6,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from batchmeta import BatchMeta
+from crew.desk import Desk, Want, add, batches, fetch, write
+from crew.values import Columns, DamagedValue, Row
 
-from .desk import Desk, Want, add, batches, fetch, write
 from .samples import ANSWER_FIELDS, ANSWERS, COMPUTED, PROMPT_FIELDS, PROMPTS, Step, make_answer, make_prompts
 from .text import decode, log_probs
-from .values import Columns, DamagedValue, Row
 
 TRAINER, ROLLOUT, ACTOR = "trainer", "rollout", "actor_update"
 # Which tasks read which partition: each must consume every sample of it once.
@@ -56,7 +56,7 @@ async def roll_out(desk: Desk, step: Step, batch: BatchMeta) -> None:
             group.create_task(write(desk, tally, ANSWERS, [make_answer(step, prompt, index)]))
 
 
-async def ranks(desk: Desk, _: Step) -> None:
+async def ranks(desk: Desk) -> None:
     """Both rank tasks: this process shares the samples of each with the other rank processes."""
     async with TaskGroup() as group:
         for task in COMPUTED:

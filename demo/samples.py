@@ -9,8 +9,10 @@ from uuid import UUID
 
 import numpy as np
 
+from crew.desk import Sample
+from crew.values import Row
+
 from .text import Ids, cut, decode, encode, log_probs
-from .values import Row
 
 STEP = 0
 PROMPTS = "prompts"
@@ -60,16 +62,6 @@ class Step:
     @property
     def samples(self) -> int:
         return self.prompts * self.answers
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One row to write: its key, its group, the value of each field and its custom meta."""
-
-    key: str
-    group_id: str
-    values: Row
-    custom_meta: Row
 
 
 def long_tailed(rng: np.random.Generator, low: int, high: int) -> int:

@@ -3,26 +3,29 @@
 import asyncio
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
-from .account import Account, Tally
-from .clearing import CLEARING, clear
-from .crew import Place, Role, assemble, conduct, crew
-from .desk import Desk
-from .memory import memory_storage
-from .processes import StartFailed
-from .report import Advance, bars, print_table, print_verdict
+from crew.account import Account, Tally
+from crew.clearing import CLEARING, clear
+from crew.desk import Desk
+from crew.members import Place, Role, assemble, conduct, crew
+from crew.processes import StartFailed
+from crew.report import Advance, bars, print_table, print_verdict
+from crew.service import ServiceProcess
+from crew.stage import stage
+from crew.storage import StorageName, connect
+
 from .roles import ACTOR, ROLLOUT, TASKS, TRAINER, actor, ranks, rollout, trainer
-from .samples import ANSWERS, COMPUTED, PROMPTS, Step
-from .service import ServiceProcess, service_process
-from .storage import StorageAddress, StorageName, connect
-from .yuanrong_worker import yuanrong_storage
+from .samples import ANSWERS, COMPUTED, FIXED_SHAPE, PROMPTS, Step
 
 RANKS = 2
+# What the processes are forked from imports it, once for all of them.
+PRELOAD = ("demo.roles", "demo.leased")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,44 +40,35 @@ class Settings:
 
 
 @contextmanager
-def stage(settings: Settings, console: Console) -> Iterator[tuple[Place, ServiceProcess | None, Path]]:
+def started(settings: Settings, console: Console) -> Iterator[tuple[Place, ServiceProcess | None, Path]]:
     """Where the step runs, the service if the demo starts it, and a temporary folder."""
-    with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="batchmeta-demo-")))
-        # The service comes up while the storage does.
-        service = None if settings.url else stack.enter_context(service_process(scratch / "service"))
-        storage = stack.enter_context(_storage(settings.storage, scratch / "storage"))
-        if service:
-            service.wait_ready()
-        url = service.url if service else str(settings.url)
-        console.print(f"service {url}, storage {settings.storage} at {storage.host}:{storage.port}", highlight=False)
-        yield Place(url, storage), service, scratch
-
-
-def _storage(name: StorageName, folder: Path) -> AbstractContextManager[StorageAddress]:
-    return memory_storage(folder) if name == "memory" else yuanrong_storage(folder)
+    with tempfile.TemporaryDirectory(prefix="batchmeta-demo-") as scratch:
+        folder = Path(scratch)
+        with stage(settings.storage, settings.url, folder, console) as (place, service):
+            yield replace(place, fixed_shape=FIXED_SHAPE), service, folder
 
 
 def run_step(settings: Settings, console: Console) -> bool:
     """Run the step. Returns whether its account is right."""
     step = settings.step
     expected = {PROMPTS: step.prompts, ANSWERS: step.samples}
-    roles = _roles(settings.workers)
-    with stage(settings, console) as (place, _, _), crew(roles, place, step) as members:
+    roles = _roles(settings)
+    with started(settings, console) as (place, _, _), crew(roles, place, PRELOAD) as members:
         asyncio.run(declare(place, expected))
         assemble(members)
         with bars(console, _totals(step)) as advance:
             tallies = conduct(members, advance)
             tallies += asyncio.run(_finish(place, expected, advance))
-        print_table(console, tallies)
+        print_table(console, "One GRPO step", tallies)
         return print_verdict(console, Account(expected, dict(TASKS), tallies))
 
 
-def _roles(workers: int) -> dict[str, Role]:
-    roles: dict[str, Role] = {"trainer": trainer}
-    roles |= {f"rollout worker {number}": rollout for number in range(workers)}
+def _roles(settings: Settings) -> dict[str, Role]:
+    step = settings.step
+    roles: dict[str, Role] = {"trainer": partial(trainer, step=step)}
+    roles |= {f"rollout worker {number}": partial(rollout, step=step) for number in range(settings.workers)}
     roles |= {f"rank {number}": ranks for number in range(RANKS)}
-    return roles | {"actor": actor}
+    return roles | {"actor": partial(actor, step=step)}
 
 
 def _totals(step: Step) -> dict[str, int]:

@@ -19,7 +19,7 @@ from tests.nursery import Forked, Nursery
 from tests.timing import Timing, budget, turn
 
 ROOT = Path(__file__).parent.parent
-STORAGE = ("tests/demo/", "tests/crash/test_kill_in_demo.py")
+STORAGE = ("tests/crew/", "tests/demo/", "tests/crash/test_kill_in_demo.py")
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # or each client reads the system's certificates, for 60 to 90 ms
 DEADLINE_S = 120  # an upper bound for a busy machine; nothing waits for it to pass
 

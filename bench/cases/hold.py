@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from demo.processes import wait_until
+from crew.processes import wait_until
 
 from ..child import Child
 from ..holding import holding, longest_hold_s

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import IO, Any, Literal, NamedTuple, Self, cast
 from uuid import uuid4
 
-from demo.processes import kill
+from crew.processes import kill
 
 from .venv import Log, PeerMissing, python_of
 

@@ -16,7 +16,7 @@ from bench.place import SEED, Place
 from bench.profile import make
 from bench.results import Results, Unwritable
 from bench.scale import FULL, QUICK, SMOKE
-from demo.processes import StartFailed
+from crew.processes import StartFailed
 
 from .fakes import FakePeer, no_peer
 

@@ -8,11 +8,11 @@ import pytest
 
 from batchmeta import AsyncClient, Retries
 from batchmeta.errors import ConnectionLost
-from demo.desk import INCLUDE, Desk, fetch, write
-from demo.memory import memory_storage
-from demo.samples import ANSWER_FIELDS, ANSWERS, Sample, Step, make_answer, make_prompts
-from demo.storage import connect
-from demo.values import pack
+from crew.desk import INCLUDE, Desk, Sample, fetch, write
+from crew.memory import memory_storage
+from crew.storage import connect
+from crew.values import pack
+from demo.samples import ANSWER_FIELDS, ANSWERS, FIXED_SHAPE, Step, make_answer, make_prompts
 from tests.conftest import ServerProcess
 
 BEFORE_THE_KILL = 30
@@ -77,14 +77,14 @@ async def test_what_the_rollout_saw_acknowledged_is_there_after_kill_9(tmp_path:
     with memory_storage(tmp_path / "storage") as address:
         storage = connect(address)
         async with AsyncClient(server.url, retries=Retries(most=2)) as client:
-            acknowledged = await write_until_killed(server, Desk(client, storage, lambda *_: None))
+            acknowledged = await write_until_killed(server, Desk(client, storage, lambda *_: None, FIXED_SHAPE))
         server.kill()
         assert BEFORE_THE_KILL <= len(acknowledged) < STEP.samples
 
         again = ServerProcess(*journal)
         try:
             async with AsyncClient(again.url) as client:
-                desk = Desk(client, storage, lambda *_: None)
+                desk = Desk(client, storage, lambda *_: None, FIXED_SHAPE)
                 await check_acknowledged(desk, acknowledged)
                 await check_the_others(client, acknowledged)
                 # Who got no answer writes again; the rows of the others keep their indexes.

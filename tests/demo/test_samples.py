@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from crew.values import pack
 from demo.samples import ANSWER_FIELDS, OBJECTS, PROMPT_FIELDS, TENSORS, Sample, Step, make_answer, make_prompts
 from demo.text import corpus, decode, encode, log_probs
-from demo.values import pack
 
 STEP = Step(prompts=4, answers=2, seed=7, max_len=300)
 INT64 = ("prompts", "responses", "response_mask", "loss_mask", "input_ids", "position_ids")

@@ -13,8 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from demo.storage import StorageUnavailable
-from demo.yuanrong_worker import yuanrong_storage
+from crew.storage import StorageUnavailable
+from crew.yuanrong_worker import yuanrong_storage
 from tests.conftest import ROOT
 
 SMALL = ("--prompts", "4", "--answers", "4", "--workers", "2", "--max-len", "64")

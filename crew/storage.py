@@ -1,6 +1,6 @@
-"""Where the bytes go: one small protocol, `put`, `get` and `delete`, and how a process finds the storage of its step.
+"""Where the bytes go: one small protocol, `put`, `get` and `delete`, and how a process finds its storage.
 
-Names are `{global_index}@{field}`. The implementations are `yuanrong.py` and `memory.py`.
+Names are `{global_index}@{field}`. The implementations are `yuanrong.py`, `files.py` and `memory.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-StorageName = Literal["yuanrong", "memory"]
+StorageName = Literal["yuanrong", "files", "memory"]
 
 
 class MissingBytes(LookupError):
@@ -24,7 +24,7 @@ class StorageUnavailable(RuntimeError):
 
 
 class Storage(Protocol):
-    """What the step needs of a storage backend. Calls block for a few milliseconds."""
+    """What a crew needs of a storage backend. Calls block for a few milliseconds."""
 
     def put(self, values: Mapping[str, bytes]) -> None:
         """Store each value under its name; a name that exists is overwritten."""
@@ -38,13 +38,16 @@ class Storage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StorageAddress:
-    """How a process of the step reaches the storage: it travels to each of them when it starts."""
+    """How a process reaches the storage: it travels to each of them when it starts."""
 
     storage: StorageName
     host: str
     port: int
     folder: Path
     secret: bytes = b""
+
+    def __str__(self) -> str:
+        return f"{self.storage} at {self.host}:{self.port}" if self.port else f"{self.storage} in {self.folder}"
 
 
 def cell_name(global_index: int, field: str) -> str:
@@ -58,6 +61,10 @@ def connect(address: StorageAddress) -> Storage:
         from .memory import MemoryStorage
 
         return MemoryStorage(address)
+    if address.storage == "files":
+        from .files import FilesStorage
+
+        return FilesStorage(address)
     from .yuanrong import YuanrongStorage
 
     return YuanrongStorage(address)

@@ -59,7 +59,7 @@ def _accept(listener: Listener) -> None:
 
 def _serve(parent: Connection, secret: bytes) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # The backlog lets all processes of a step connect at once.
+    # The backlog lets all processes of a crew connect at once.
     with Listener(("127.0.0.1", 0), backlog=128, authkey=secret) as listener:
         Thread(target=_accept, args=(listener,), daemon=True).start()
         parent.send(listener.address)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from demo.account import Account, Tally
+from crew.account import Account, Tally
 
 TASKS = {"p": ("one", "two")}
 

@@ -1,13 +1,13 @@
-"""The processes of a step and the pipe between each of them and the driver.
+"""The processes of a crew and the pipe between each of them and the driver.
 
 The driver sends one word, "go"; the process sends Ready, Advanced and Finished. A pipe that closes early means that the
-other side died: the driver then fails the step (or, in chaos, starts another process), and a process ends itself.
+other side died: the driver then fails the run (or, in chaos, starts another process), and a process ends itself.
 """
 
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -19,17 +19,16 @@ from batchmeta import AsyncClient, Retries
 
 from .account import Tally
 from .desk import Desk
-from .samples import Step
 from .storage import StorageAddress, connect
 
-Role = Callable[[Desk, Step], Awaitable[None]]
+Role = Callable[[Desk], Awaitable[None]]
 READY_S = 120
 STALLED_S = 60
 END_S = 5
 
 
 class CrewFailed(RuntimeError):
-    """A process of the step died, or there is no progress any more."""
+    """A process of the crew died, or there is no progress any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +60,15 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a process works: the service and the storage. `patience_s`: how long it waits for an absent service."""
+    """Where a process works: the service and the storage. `patience_s`: how long it waits for an absent service.
+
+    `fixed_shape`: fields whose tensor has one shape in every sample; all others are ragged.
+    """
 
     url: str
     storage: StorageAddress
     patience_s: float = 2.0
+    fixed_shape: frozenset[str] = frozenset()
 
     def client(self) -> AsyncClient:
         """A client of the service."""
@@ -81,13 +84,13 @@ class Member:
     line: Connection
 
 
-def _work(role: Role, place: Place, step: Step, line: Connection) -> None:
+def _work(role: Role, place: Place, line: Connection) -> None:
     """The life of one process."""
     # Ctrl-C goes to the whole foreground group; the driver alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     told_to_go = Event()
     Thread(target=_listen, args=(line, told_to_go), daemon=True).start()
-    line.send(Finished(asyncio.run(_play(role, place, step, line, told_to_go))))
+    line.send(Finished(asyncio.run(_play(role, place, line, told_to_go))))
 
 
 def _listen(line: Connection, told_to_go: Event) -> None:
@@ -99,24 +102,30 @@ def _listen(line: Connection, told_to_go: Event) -> None:
         os._exit(1)
 
 
-async def _play(role: Role, place: Place, step: Step, line: Connection, told_to_go: Event) -> list[Tally]:
+async def _play(role: Role, place: Place, line: Connection, told_to_go: Event) -> list[Tally]:
     async with place.client() as client:
-        desk = Desk(client, connect(place.storage), lambda bar, count: line.send(Advanced(bar, count)))
-        # The first call opens the connection and imports what that takes: no part of the step's time.
+        storage = connect(place.storage)
+        desk = Desk(client, storage, lambda bar, count: line.send(Advanced(bar, count)), place.fixed_shape)
+        # The first call opens the connection and imports what that takes: no part of the run's time.
         await client.server()
         line.send(Ready())
         await asyncio.to_thread(told_to_go.wait)
-        await role(desk, step)
+        await role(desk)
         return list(desk.tallies.values())
 
 
 @contextmanager
-def crew(roles: dict[str, Role], place: Place, step: Step) -> Iterator[list[Member]]:
-    """Start one process for each role, wait until all are ready; whatever happens, none is left at the end."""
+def crew(roles: dict[str, Role], place: Place, preload: Sequence[str] = ()) -> Iterator[list[Member]]:
+    """Start one process for each role; whatever happens, none is left at the end.
+
+    Each is forked from a process that did nothing but import the modules of `preload` and what all roles need: that
+    import once for each process may cost more than the work.
+    """
+    get_context("forkserver").set_forkserver_preload(["crew.leased", "crew.members", "batchmeta.fast", *preload])
     members: list[Member] = []
     try:
         for name, role in roles.items():
-            members.append(start(name, role, place, step))
+            members.append(start(name, role, place))
         yield members
     finally:
         for member in members:
@@ -126,13 +135,11 @@ def crew(roles: dict[str, Role], place: Place, step: Step) -> Iterator[list[Memb
             member.process.kill()
 
 
-def start(name: str, role: Role, place: Place, step: Step) -> Member:
+def start(name: str, role: Role, place: Place) -> Member:
     """A process that gets ready and waits for the word."""
-    # Forked from a process that did nothing but import: twelve times that import would cost more than the step.
     context = get_context("forkserver")
-    context.set_forkserver_preload(["demo.roles", "demo.leased", "demo.crew", "batchmeta.fast"])
     ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(role, place, step, theirs), name=name, daemon=True)
+    process = context.Process(target=_work, args=(role, place, theirs), name=name, daemon=True)
     process.start()
     theirs.close()
     return Member(name, process, ours)

@@ -1,4 +1,4 @@
-"""What a process of the step works with: its client, its storage, its tallies, and the bars it moves.
+"""What a process of the crew works with: its client, its storage, its tallies, and the bars it moves.
 
 It has what all roles do: write (bytes first, then the service), and take batches and then their bytes.
 """
@@ -13,21 +13,31 @@ from batchmeta import AsyncClient, BatchMeta, Const
 from batchmeta.wire.requests import Include
 
 from .account import Tally, note
-from .samples import FIXED_SHAPE, Sample
 from .storage import Storage, cell_name
-from .values import Columns, DamagedValue, Value, pack, storage_class, unpack
+from .values import Columns, DamagedValue, Row, Value, pack, storage_class, unpack
 
 WAIT_S = 10
 INCLUDE: tuple[Include, ...] = ("keys", "group_ids", "field_schema", "custom_meta", "backend_meta")
 
 
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One row to write: its key, its group, the value of each field and its custom meta."""
+
+    key: str
+    group_id: str
+    values: Row
+    custom_meta: Row
+
+
 @dataclass(slots=True)
 class Desk:
-    """One per process. `advance(bar, n)` tells the driver that a bar moved by n."""
+    """One per process. `advance(bar, n)` tells the driver that a bar moved by n. `fixed_shape`: see Place."""
 
     client: AsyncClient
     storage: Storage
     advance: Callable[[str, int], None]
+    fixed_shape: frozenset[str] = frozenset()
     tallies: dict[str, Tally] = field(default_factory=dict)
 
     def tally(self, task: str) -> Tally:
@@ -45,17 +55,17 @@ class Want:
     sampler: dict[str, Any] | None = None
 
 
-def field_schema(columns: Columns) -> dict[str, dict[str, Any]]:
+def field_schema(columns: Columns, fixed_shape: frozenset[str]) -> dict[str, dict[str, Any]]:
     """The field schema of `columns`: for each field one value per row."""
-    return {name: _schema(name, values) for name, values in columns.items()}
+    return {name: _schema(values, name in fixed_shape) for name, values in columns.items()}
 
 
-def _schema(name: str, values: list[Value]) -> dict[str, Any]:
+def _schema(values: list[Value], has_fixed_shape: bool) -> dict[str, Any]:
     arrays = [value for value in values if isinstance(value, np.ndarray)]
     if not arrays:
         return {"kind": "object"}
     dtype = arrays[0].dtype.name
-    if name in FIXED_SHAPE:
+    if has_fixed_shape:
         return {"dtype": dtype, "shape": list(arrays[0].shape)}
     return {"dtype": dtype, "lengths": [len(array) for array in arrays]}
 
@@ -83,7 +93,7 @@ async def write(desk: Desk, tally: Tally, partition: str, samples: Sequence[Samp
     await tally.call(
         desk.client.produce(
             partition,
-            field_schema(columns),
+            field_schema(columns, desk.fixed_shape),
             keys=keys,
             create=True,
             backend_meta=store(desk, tally, indexes, columns),
@@ -99,9 +109,8 @@ async def add(desk: Desk, tally: Tally, batch: BatchMeta, columns: Columns) -> N
     """Store and produce more fields for the rows of a batch."""
     indexes = list(batch.global_indexes)
     cells = store(desk, tally, indexes, columns)
-    await tally.call(
-        desk.client.produce(batch.partition_id, field_schema(columns), global_indexes=indexes, backend_meta=cells)
-    )
+    schema = field_schema(columns, desk.fixed_shape)
+    await tally.call(desk.client.produce(batch.partition_id, schema, global_indexes=indexes, backend_meta=cells))
 
 
 async def batches(desk: Desk, tally: Tally, want: Want) -> AsyncIterator[BatchMeta]:

@@ -4,12 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
-from .roles import ACTOR, ROLLOUT
-from .samples import COMPUTED
-
 SERVICE = "service"
-# Of each kind of process how many die, and on whose progress that depends.
-TIMES = {ROLLOUT: 3, "rank": 2, ACTOR: 2, SERVICE: 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +21,21 @@ class Death:
     is_reported: bool
 
 
-def draw(seed: int, totals: Mapping[str, int]) -> list[Death]:
-    """The deaths of a run; `totals`: where each bar ends. None is in a bar's last fifth: some are done then."""
+@dataclass(frozen=True, slots=True)
+class Deaths:
+    """How many of one kind of process die, and on whose progress that depends."""
+
+    times: int
+    bars: tuple[str, ...]
+
+
+def draw(seed: int, totals: Mapping[str, int], wanted: Mapping[str, Deaths]) -> list[Death]:
+    """The deaths of a run, `wanted` by kind. `totals`: where each bar ends. None is in a bar's last fifth."""
     chance = Random(f"deaths {seed}")  # noqa: S311  # a seeded draw is wanted
-    bars = {ROLLOUT: (ROLLOUT,), "rank": tuple(COMPUTED), ACTOR: (ACTOR,), SERVICE: (ROLLOUT, *COMPUTED, ACTOR)}
     found = []
-    for kind, times in TIMES.items():
-        for _ in range(times):
-            bar = chance.choice(bars[kind])
+    for kind, deaths in wanted.items():
+        for _ in range(deaths.times):
+            bar = chance.choice(deaths.bars)
             after = max(1, round(0.8 * chance.random() * totals[bar]))
             found.append(Death(bar, after, kind, chance.random(), chance.random() < 0.5))
     return found

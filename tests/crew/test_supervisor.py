@@ -7,18 +7,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from demo.crew import CrewFailed, Place, Role, assemble, crew
-from demo.deaths import Death
-from demo.desk import Desk
-from demo.leased import Badge
-from demo.samples import Step
-from demo.storage import StorageAddress
-from demo.supervisor import Supervisor
-
-STEP = Step(1, 1)
+from crew.deaths import Death
+from crew.desk import Desk
+from crew.leased import Badge
+from crew.members import CrewFailed, Place, Role, assemble, crew
+from crew.storage import StorageAddress
+from crew.supervisor import Supervisor
 
 
-async def holder(desk: Desk, _: Step) -> None:
+async def holder(desk: Desk) -> None:
     """Takes the one row and is killed over it; in its second life it accepts it."""
     claim = await desk.client.claim("held", "t", ["x"], 1, lease_s=600, worker="holder", wait_s=60)
     desk.advance("rollout", 1)
@@ -27,13 +24,13 @@ async def holder(desk: Desk, _: Step) -> None:
     await desk.client.ack(str(claim.claim_id), str(claim.token))
 
 
-async def dying(_: Desk, __: Step) -> None:
+async def dying(_: Desk) -> None:
     os._exit(7)
 
 
 def supervised(place: Place, role: Role, folder: Path, *deaths: Death) -> Supervisor:
     roles, badges = {"holder": role}, {"holder": Badge("holder", folder)}
-    with crew(roles, place, STEP) as members:
+    with crew(roles, place) as members:
         assemble(members)
         found = Supervisor(
             members,
@@ -41,7 +38,6 @@ def supervised(place: Place, role: Role, folder: Path, *deaths: Death) -> Superv
             badges,
             {"holder": "rollout"},
             place,
-            STEP,
             None,
             list(deaths),
             lambda *_: None,  # type: ignore[arg-type]

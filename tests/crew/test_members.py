@@ -6,25 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from demo import crew as crew_module
-from demo.crew import CrewFailed, Place, Role, assemble, conduct, crew
-from demo.desk import Desk
-from demo.samples import Step
-from demo.storage import StorageAddress
-
-STEP = Step(1, 1)
+from crew import members as members_module
+from crew.desk import Desk
+from crew.members import CrewFailed, Place, Role, assemble, conduct, crew
+from crew.storage import StorageAddress
 
 
-async def diligent(desk: Desk, _: Step) -> None:
+async def diligent(desk: Desk) -> None:
     desk.advance("bar", 2)
     desk.tally("task").calls = 5
 
 
-async def dying(_: Desk, __: Step) -> None:
+async def dying(_: Desk) -> None:
     os._exit(7)
 
 
-async def idle(_: Desk, __: Step) -> None:
+async def idle(_: Desk) -> None:
     await asyncio.Event().wait()
 
 
@@ -33,7 +30,7 @@ def conducted(place: Place, **roles: Role) -> tuple[list[tuple[str, int]], list[
     moved: list[tuple[str, int]] = []
     pids: list[int] = []
     try:
-        with crew(roles, place, STEP) as members:
+        with crew(roles, place) as members:
             pids = [member.process.pid or 0 for member in members]
             assemble(members)
             tallies = conduct(members, lambda bar, count: moved.append((bar, count)))
@@ -57,7 +54,7 @@ def test_a_process_that_dies_fails_the_step_and_takes_the_others_with_it(place: 
 
 
 def test_a_step_in_which_nothing_moves_is_given_up(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew_module, "STALLED_S", 0.2)
+    monkeypatch.setattr(members_module, "STALLED_S", 0.2)
 
     with pytest.raises(CrewFailed, match=r"nothing moved for 0\.2 s; still at work: sleeper"):
         conducted(place, sleeper=idle)

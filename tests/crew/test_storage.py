@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from demo.storage import MissingBytes, Storage, StorageAddress, cell_name, connect
+from crew.storage import MissingBytes, Storage, StorageAddress, cell_name, connect
 
 
 def test_values_come_back_in_the_order_asked(storage: Storage) -> None:

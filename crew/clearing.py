@@ -1,4 +1,4 @@
-"""The end of a step: every byte out of storage, every sample and partition out of the service.
+"""The end of a run: every byte out of storage, every sample and partition out of the service.
 
 The bytes to delete come from the service's plan of a clear, and not from memory; the account then compares the two.
 """

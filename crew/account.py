@@ -1,4 +1,4 @@
-"""The account of one step: the samples put, consumed and deleted, and every way in which the numbers do not match.
+"""The account of one run: the samples put, consumed and deleted, and every way in which the numbers do not match.
 
 Each process keeps a Tally for each of its tasks and sends it to the driver when it is done; the Account adds them up.
 """
@@ -49,7 +49,7 @@ def note(books: dict[str, list[int]], partition: str, indexes: Iterable[int]) ->
 
 @dataclass(slots=True)
 class Account:
-    """All tallies of a step against what it should have done."""
+    """All tallies of a run against what it should have done."""
 
     expected: dict[str, int]
     tasks: dict[str, tuple[str, ...]]

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from batchmeta import BatchMeta, Claim
-from demo.desk import Desk, Want, batches, fetch
-from demo.storage import MissingBytes
-from demo.values import DamagedValue, pack
+from crew.desk import Desk, Want, batches, fetch
+from crew.storage import MissingBytes
+from crew.values import DamagedValue, pack
 
 WANT = Want("p", ("ids",), 1, 2)
 

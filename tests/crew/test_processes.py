@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from demo import service as service_module
-from demo.processes import end, kill, launch
-from demo.service import ServiceProcess
+from crew import service as service_module
+from crew.processes import end, kill, launch
+from crew.service import ServiceProcess
 from tests.conftest import DEADLINE_S
 
 ENDLESS = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('here', flush=True)\nsignal.pause()"

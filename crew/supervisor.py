@@ -9,12 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 
-from .crew import END_S, STALLED_S, Advanced, CrewFailed, Finished, Gone, Member, Place, Ready, Role, received, start
 from .deaths import SERVICE, Death
 from .leased import Badge
-from .ledger import ledger_file, settle_doubts
+from .ledger import settle_doubts
+from .members import END_S, STALLED_S, Advanced, CrewFailed, Finished, Gone, Member, Place, Ready, Role, received, start
 from .report import Advance
-from .samples import Step
 from .service import ServiceProcess
 
 
@@ -31,7 +30,6 @@ class Supervisor:
     badges: Mapping[str, Badge]
     kinds: Mapping[str, str]
     place: Place
-    step: Step
     service: ServiceProcess
     to_come: list[Death]
     advance: Advance
@@ -101,13 +99,13 @@ class Supervisor:
 
     def _bring_back(self, name: str, is_reported: bool) -> None:
         asyncio.run(self._speak_for(self.badges[name], is_reported))
-        member = start(name, self.roles[name], self.place, self.step)
+        member = start(name, self.roles[name], self.place)
         self.members.append(member)
         self._working.append(member)
 
     async def _speak_for(self, badge: Badge, is_reported: bool) -> None:
         async with self.place.client() as client:
-            taken = await settle_doubts(client, ledger_file(badge.ledgers, badge.worker))
+            taken = await settle_doubts(client, badge.file)
             if is_reported:
                 await client.release_worker(badge.worker)
         self.doubts += len(taken)

@@ -14,7 +14,7 @@ NAMES_PER_CALL = 1000
 
 
 class YuanrongStorage:
-    """A process's connection to the openYuanrong worker of the step."""
+    """A process's connection to the openYuanrong worker of the crew."""
 
     def __init__(self, address: StorageAddress) -> None:
         # The client library would write its logs to the home folder; it reads this when it is first used.

@@ -1,4 +1,4 @@
-"""A real openYuanrong worker for the length of one step: started and stopped with `dscli`, in a scratch folder."""
+"""A real openYuanrong worker for the length of one run: started and stopped with `dscli`, in a scratch folder."""
 
 import contextlib
 import importlib.util
@@ -16,7 +16,7 @@ from .storage import StorageAddress, StorageUnavailable
 HOST = "127.0.0.1"
 START_S = 60
 STOP_S = 20
-# A step of the default size needs about 60 MiB on average; memory is taken from the system as it is filled.
+# The step of the demo needs about 60 MiB on average; memory is taken from the system as it is filled.
 MEMORY_MB = 1024
 NOT_INSTALLED = (
     "openYuanrong is not installed here (openyuanrong-datasystem 0.8.1 is for CPython 3.11 on x86-64 Linux, "

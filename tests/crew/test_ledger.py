@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from batchmeta import AsyncClient
-from demo.ledger import Entry, Ledger, read, settle_doubts
+from crew.ledger import Entry, Ledger, read, settle_doubts
 from tests.client.leasing import Leasing, Naps, lost
 
 

@@ -1,4 +1,4 @@
-"""What the user sees: bars while the step runs, one table and the verdict at its end."""
+"""What the user sees: bars while the crew works, one table and the verdict at its end."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,9 +21,9 @@ def bars(console: Console, totals: dict[str, int]) -> Iterator[Advance]:
         yield lambda name, count: progress.advance(shown[name], count)
 
 
-def print_table(console: Console, tallies: list[Tally]) -> None:
+def print_table(console: Console, title: str, tallies: list[Tally]) -> None:
     """Per task: samples put, consumed and deleted; calls of the service; bytes to and from storage."""
-    table = Table(title="One GRPO step", box=None, header_style="bold underline")
+    table = Table(title=title, box=None, header_style="bold underline")
     for heading in ("task", "procs", "put", "consumed", "deleted", "calls", "seconds", "calls/s", "MB"):
         table.add_column(heading, justify="left" if heading == "task" else "right", no_wrap=True)
     for task in dict.fromkeys(tally.task for tally in tallies):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from demo.values import GENERAL_CLASS, TENSOR_CLASS, DamagedValue, pack, storage_class, unpack
+from crew.values import GENERAL_CLASS, TENSOR_CLASS, DamagedValue, pack, storage_class, unpack
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float32", "uint8", "bool"])
