@@ -15,17 +15,28 @@ CLEARING = "clear"
 
 
 async def clear(desk: Desk, partition: str) -> None:
-    """Plan, delete the bytes, commit: after a crash in between, the pending clear still names the bytes."""
+    """All rows of a partition, and then the partition."""
     tally = desk.tally(CLEARING)
     planned = await tally.call(desk.client.plan_clear(partition, all_rows=True))
-    indexes = planned.global_indexes
-    tally.removed += desk.storage.delete(list(_written(planned)))
-    committed = await tally.call(desk.client.commit_clear(planned.clear_id))
+    cleared = await finish(desk, planned)
     left = await tally.call(desk.client.delete_partition(partition))
     # Entered only when the service agrees on the number, so that a row it kept or lost shows in the account.
-    if committed.cleared == len(indexes) and left.cleared_samples == 0:
-        note(tally.deleted, partition, indexes)
-    desk.advance(CLEARING, len(indexes))
+    if cleared == planned.count and left.cleared_samples == 0:
+        note(tally.deleted, partition, planned.global_indexes)
+    desk.advance(CLEARING, planned.count)
+
+
+async def finish(desk: Desk, planned: Clear) -> int:
+    """Delete the bytes, then commit; the rows cleared. After a crash in between the pending clear still names the bytes."""
+    tally = desk.tally(CLEARING)
+    tally.removed += desk.storage.delete(list(_written(planned)))
+    return (await tally.call(desk.client.commit_clear(planned.clear_id))).cleared
+
+
+async def finish_pending(desk: Desk) -> None:
+    """Finish the clears that a process left behind when it was killed."""
+    for line in await desk.client.clears("pending"):
+        await finish(desk, await desk.client.seen_clear(line.clear_id))
 
 
 def _written(planned: Clear) -> Iterator[str]:

@@ -46,13 +46,14 @@ class Desk:
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """What a consumer asks for: between `least` and `most` rows for which all `fields` are produced."""
+    """What a consumer asks for: between `least` and `most` rows for which all `fields` are produced, and `where`."""
 
     partition: str
     fields: tuple[str, ...]
     least: int
     most: int
     sampler: dict[str, Any] | None = None
+    where: tuple[dict[str, Any], ...] | None = None
 
 
 def field_schema(columns: Columns, fixed_shape: frozenset[str]) -> dict[str, dict[str, Any]]:
@@ -129,6 +130,7 @@ async def batches(desk: Desk, tally: Tally, want: Want) -> AsyncIterator[BatchMe
                 min_batch_size=want.least,
                 wait_s=WAIT_S,
                 sampler=want.sampler,
+                where=want.where,
                 include=INCLUDE,
             )
         )

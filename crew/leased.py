@@ -43,6 +43,7 @@ async def consume(
         min_batch_size=want.least,
         wait_s=WAIT_S,
         sampler=want.sampler,
+        where=want.where,
         include=INCLUDE,
         lease_s=LEASE_S,
         worker=badge.worker,
@@ -60,10 +61,27 @@ async def consume(
             desk.advance(task, len(entry.rows))
 
 
-async def settle(desk: Desk, ledger: Ledger, task: str, claim: Claim, work: Work) -> bool:
-    """Work on one claim and ack it; False if its lease had ended, so that the work is void.
+async def take(badge: Badge, desk: Desk, task: str, want: Want, wait_s: float, lease_s: float = LEASE_S) -> Claim:
+    """One claim under a lease, waited for; for a worker that asks for something else each time."""
+    return await desk.client.claim(
+        want.partition,
+        task,
+        want.fields,
+        want.most,
+        min_batch_size=want.least,
+        wait_s=wait_s,
+        sampler=want.sampler,
+        where=want.where,
+        include=INCLUDE,
+        lease_s=lease_s,
+        worker=badge.worker,
+    )
 
-    For a worker that asks for something else each time; its lease is not extended.
+
+async def settle(desk: Desk, ledger: Ledger, task: str, claim: Claim, work: Work) -> bool:
+    """Work on what `take` gave and ack it; False if its lease had ended, so that the work is void.
+
+    The lease is not extended: the work must be shorter.
     """
     entry = _entry(task, claim)
     await work(claim.batch)
