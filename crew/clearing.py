@@ -27,7 +27,7 @@ async def clear(desk: Desk, partition: str) -> None:
 
 
 async def finish(desk: Desk, planned: Clear) -> int:
-    """Delete the bytes, then commit; the rows cleared. After a crash in between the pending clear still names the bytes."""
+    """Delete the bytes, then commit; rows cleared. After a crash in between the pending clear still names the bytes."""
     tally = desk.tally(CLEARING)
     tally.removed += desk.storage.delete(list(_written(planned)))
     return (await tally.call(desk.client.commit_clear(planned.clear_id))).cleared

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .run import Settings
 
 INTERRUPTED = 130
-QUICK = {"steps": 80, "digits": 4, "keep_every": 40}
+QUICK = {"steps": 100, "prompts": 8, "digits": 4, "keep_every": 50}
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -74,8 +74,7 @@ def _settings(given: argparse.Namespace, folder: Path) -> "Settings":
     if given.steps:
         size["steps"] = given.steps
     job = Job(folder, given.seed, has_zero_advantages=given.zero_advantages, **size)
-    storage = "files" if given.storage == "files" else "yuanrong"
-    return Settings(job, storage, given.chaos, given.resume, given.plot)
+    return Settings(job, "files" if given.storage == "files" else "yuanrong", given.chaos, given.resume, given.plot)
 
 
 def main() -> int:

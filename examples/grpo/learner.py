@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from .job import Job
 from .policy import Policy
 
-LEARNING_RATE = 3e-3
+LEARNING_RATE = 4e-3
 BETAS = (0.9, 0.99)
-PASSES = 2  # over each batch
+PASSES = 3  # over each batch
 CLIP = 0.2
 KL_WEIGHT = 1e-3
 MOST_NORM = 1.0
@@ -49,7 +49,7 @@ class Learner:
         for _ in range(PASSES):
             loss, kl = self._loss(batch, gains)
             self.optimizer.zero_grad()
-            loss.backward()
+            torch.autograd.backward(loss)
             nn.utils.clip_grad_norm_(self.policy.parameters(), MOST_NORM)
             self.optimizer.step()
         return kl

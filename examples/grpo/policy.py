@@ -28,7 +28,8 @@ class Block(nn.Module):
         queries, keys, values = split.permute(2, 0, 3, 1, 4)
         heads = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
         x = x + self.attended(heads.transpose(1, 2).reshape(batch, length, WIDTH))
-        return x + self.feed_forward(self.before_forward(x))
+        found: Tensor = x + self.feed_forward(self.before_forward(x))
+        return found
 
 
 class Policy(nn.Module):
@@ -51,7 +52,7 @@ class Policy(nn.Module):
 
     def log_probs(self, ids: Tensor) -> Tensor:
         """float32 [B, digits]: of each token of the answers in `ids`, int64 [B, 2 * digits + 1]."""
-        logits = self(ids[:, :-1])[:, self.digits :]
+        logits: Tensor = self(ids[:, :-1])[:, self.digits :]
         return logits.log_softmax(-1).gather(-1, ids[:, self.digits + 1 :, None])[..., 0]
 
     @torch.no_grad()

@@ -20,12 +20,12 @@ from crew.leased import Badge, settle, take
 from crew.ledger import Ledger
 
 from . import progress as versions
+from . import weights
 from .digits import make_prompt
 from .job import ACTOR, ANSWERS, PROMPT, PROMPTS, SCORE, TRAINED, Job
 from .learner import Batch, Learner
 from .progress import Progress
 from .together import save_together
-from .weights import publish
 
 LEASE_S = 10.0
 WAIT_S = 1.0
@@ -63,7 +63,7 @@ class Training:
         """Take up what the life before left behind."""
         self._go_back()
         await finish_pending(self.desk)
-        await publish(self.desk, self.learner.policy, self.progress.version)
+        await weights.publish(self.desk, self.learner.policy, self.progress.version)
         # Those of steps that are trained were put; later ones may have been, and are put again under the same keys.
         self._prompts = self.job.prompts * self.progress.version
         counts = await self.desk.client.consumption(ANSWERS, ACTOR, counts_only=True)
@@ -97,7 +97,7 @@ class Training:
         if not await settle(self.desk, self.ledger, ACTOR, claim, work):
             self._go_back()
             return
-        await publish(self.desk, self.learner.policy, self.progress.version)
+        await weights.publish(self.desk, self.learner.policy, self.progress.version)
         versions.prune(self.job.versions, VERSIONS_KEPT)
         await save_together(self.desk, self.job, self.progress)
 
@@ -133,7 +133,7 @@ class Training:
         found = await self.desk.client.explain(
             ANSWERS, ACTOR, want.fields, want.most, sampler=want.sampler, where=want.where
         )
-        behind = [self.progress.version - meta["weight_version"] for meta in batch.custom_meta or ()]
+        behind = [self.progress.version - weights.version_of(meta) for meta in batch.custom_meta or ()]
         settled = found.consumed + found.leased + found.dead + found.ready
         return {
             "seconds": time.monotonic() - self._began,

@@ -3,8 +3,9 @@
 A version is a sample like any other: its bytes go to the storage, and then the service tells that they are there.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -19,6 +20,11 @@ from .policy import Policy, load_vector, to_vector
 FIRST = 0
 WAIT_S = 1.0
 NONE_YET = -1
+
+
+def version_of(custom_meta: Mapping[str, Any] | None) -> int:
+    """Of weights, or of those that wrote an answer; NONE_YET where it does not say."""
+    return int((custom_meta or {}).get("weight_version", NONE_YET))
 
 
 async def publish(desk: Desk, policy: Policy, version: int) -> None:
@@ -59,7 +65,7 @@ class Follower:
         batch = await self.desk.client.read(WEIGHTS, fields=[POLICY], include=INCLUDE)
         self._revision = batch.revision
         ready = [row for row, status in enumerate(batch.production_status) if status]
-        versions = [meta["weight_version"] for meta in (batch.select_samples(ready).custom_meta or ())]
+        versions = [version_of(meta) for meta in batch.select_samples(ready).custom_meta or ()]
         if not versions:
             return False
         version = choose(versions)
