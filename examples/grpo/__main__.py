@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from .run import Settings
 
 INTERRUPTED = 130
-QUICK = {"steps": 100, "prompts": 8, "digits": 4, "keep_every": 50}
+QUICK = {"steps": 100, "prompts": 8, "digits": 3, "keep_every": 25}
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line; exits with status 2 and one line where it is wrong."""
     parser = argparse.ArgumentParser(prog="grpo", description="Train a small transformer with GRPO on the service.")
-    parser.add_argument("--quick", action="store_true", help="fewer steps, and four digits to sort in place of five")
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller steps, and three digits to sort in place of four")
     parser.add_argument("--chaos", action="store_true", help="kill workers, the trainer and once the service")
     parser.add_argument("--storage", choices=("openyuanrong", "files"), default="files", help="where the bytes go")
     parser.add_argument("--seed", type=int, default=0, help="seed of weights, prompts, draws and deaths (0)")
@@ -73,6 +73,7 @@ def _settings(given: argparse.Namespace, folder: Path) -> "Settings":
     size = dict(QUICK) if given.quick else {}
     if given.steps:
         size["steps"] = given.steps
+        size["keep_every"] = max(1, given.steps // 4)
     job = Job(folder, given.seed, has_zero_advantages=given.zero_advantages, **size)
     return Settings(job, "files" if given.storage == "files" else "yuanrong", given.chaos, given.resume, given.plot)
 

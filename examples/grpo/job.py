@@ -27,12 +27,12 @@ class Job:
 
     folder: Path
     seed: int = 0
-    steps: int = 200
+    steps: int = 160
     prompts: int = 16
     answers: int = 8
-    digits: int = 5
+    digits: int = 4
     staleness: int = 2
-    keep_every: int = 50
+    keep_every: int = 40
     has_zero_advantages: bool = False
 
     @property

@@ -45,9 +45,9 @@ def _draw_states(axes: Axes, progress: Progress) -> None:
     seconds = progress.column("seconds")
     columns = [progress.column(state) for state in STATES]
     labels, colors = zip(*STATES.values(), strict=True)
-    axes.stackplot(seconds, *columns, labels=labels, colors=colors)
+    axes.stackplot(seconds, *columns, labels=labels, colors=colors, step="post")
     top = float(np.sum(columns, axis=0).max())
-    axes.set(xlabel="seconds", ylabel="answers that are not trained yet", ylim=(0, 1.5 * top), xlim=(0, seconds[-1]))
+    axes.set(xlabel="seconds", ylabel="answers that are not trained yet", ylim=(0, 1.6 * top), xlim=(0, seconds[-1]))
     axes.set_title("Answers in each state", loc="left")
     settled = axes.twinx()
     settled.plot(seconds, progress.column("trained"), color="#1a9850", linewidth=1.8, label="trained (right)")

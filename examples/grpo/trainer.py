@@ -27,7 +27,7 @@ from .learner import Batch, Learner
 from .progress import Progress
 from .together import save_together
 
-LEASE_S = 10.0
+LEASE_S = 5.0
 WAIT_S = 1.0
 VERSIONS_KEPT = 2
 TRAINER = "trainer"
