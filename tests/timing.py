@@ -20,6 +20,7 @@ LONGEST = (
     "tests/crash/test_failpoints.py",
     "tests/docs/test_code_blocks.py",
     "tests/app/test_life.py",
+    "tests/examples/test_grpo.py",
     "tests/app/test_schemathesis.py",
     "tests/faults/test_damage.py",
     "tests/app/test_docs_page.py",

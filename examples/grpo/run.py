@@ -61,6 +61,8 @@ def run(settings: Settings, console: Console) -> Outcome:
     with stage(settings.storage, None, job.folder, console) as (found, service):
         place = replace(found, patience_s=PATIENCE_S, fixed_shape=FIXED_SHAPE)
         begun = asyncio.run(_begin(place, settings))
+        if settings.is_resumed:
+            console.print(f"goes on from step {begun}", highlight=False)
         killed = _conduct(place, service, settings, begun, console)
         counts = asyncio.run(_end(place))
         left = _left(place, settings)
