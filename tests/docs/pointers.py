@@ -17,7 +17,7 @@ from typing import NamedTuple
 from app.settings import SETTINGS
 
 READ = {".py", ".md", ".yml", ".toml", ".sh", ""}
-SKIPPED = {"__pycache__", "build", "dist", "data"}
+SKIPPED = {"__pycache__", "build", "dist", "data", "node_modules"}
 PACKAGES = {"batchmeta": "client/src/batchmeta"}  # the others are folders of the root
 
 
