@@ -25,9 +25,7 @@ QUICK = {"steps": 100, "prompts": 8, "digits": 3, "keep_every": 25}
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line; exits with status 2 and one line where it is wrong."""
     parser = argparse.ArgumentParser(prog="grpo", description="Train a small transformer with GRPO on the service.")
-    parser.add_argument(
-        "--quick", action="store_true", help="fewer and smaller steps, and three digits to sort"
-    )
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller steps, and three digits to sort")
     parser.add_argument("--chaos", action="store_true", help="kill workers, the trainer and once the service")
     parser.add_argument("--storage", choices=("openyuanrong", "files"), default="files", help="where the bytes go")
     parser.add_argument("--seed", type=int, default=0, help="seed of weights, prompts, draws and deaths (0)")

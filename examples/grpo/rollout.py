@@ -5,7 +5,7 @@ from contextlib import closing
 import numpy as np
 import torch
 
-from batchmeta import BatchMeta
+from batchmeta import BatchMeta, SampleCleared, SampleClearing
 from crew.desk import Desk, Sample, Want, fetch, write
 from crew.leased import Badge, settle, take
 from crew.ledger import Ledger
@@ -47,14 +47,21 @@ def _wanted(job: Job, version: int) -> Want:
 async def _answer(desk: Desk, job: Job, follower: Follower, batch: BatchMeta) -> None:
     """Answers to prompts, all written in one call.
 
-    A prompt that comes again, because its worker died before the ack, may have its answers already: then others may
-    have worked on them, and new ones from newer weights must not take their place.
+    A prompt that comes again, because its worker died before the ack, may have its answers already: others may have
+    worked on them, so that new ones from newer weights must not take their place. Those that were trained and cleared
+    have left a tombstone.
     """
     keys = [str(key) for key in batch.keys or ()]
     written = await _answered(desk, keys)
-    rows = [row for row, key in enumerate(keys) if key not in written]
-    if rows:
-        await write(desk, desk.tally(ROLLOUT), ANSWERS, _samples(desk, job, follower, batch.select_samples(rows)))
+    while rows := [row for row, key in enumerate(keys) if key not in written]:
+        samples = _samples(desk, job, follower, batch.select_samples(rows))
+        try:
+            await write(desk, desk.tally(ROLLOUT), ANSWERS, samples)
+        except (SampleCleared, SampleClearing) as cleared:
+            gone = set(cleared.keys)
+            written |= {sample.group_id for sample in samples if sample.key in gone}
+        else:
+            return
 
 
 async def _answered(desk: Desk, keys: list[str]) -> set[str]:

@@ -33,12 +33,18 @@ async def save_together(desk: Desk, job: Job, progress: Progress) -> None:
     versions.copy(job.versions, job.kept, version)
     with suppress(CheckpointExists):
         await desk.client.create_checkpoint(versions.name(version))
-    trained = [int(index) for rows in progress.rows[version - job.keep_every :] for index in rows]
-    await finish(desk, await desk.client.plan_clear(ANSWERS, global_indexes=trained))
-    await clear_before(desk, version)
+    await clear_trained(desk, job, progress)
     versions.prune(job.kept, KEPT)
     for old in (await desk.client.checkpoints())[:-KEPT]:
         await desk.client.delete_checkpoint(old.name)
+
+
+async def clear_trained(desk: Desk, job: Job, progress: Progress) -> None:
+    """Clear the answers of the steps since the last checkpoint, and the weights before this one."""
+    trained = [int(index) for rows in progress.rows[-job.keep_every :] for index in rows]
+    # With tombstones: the prompt of an answer that is gone may come again, where its rollout died before the ack.
+    await finish(desk, await desk.client.plan_clear(ANSWERS, global_indexes=trained, tombstone=True))
+    await clear_before(desk, progress.version)
 
 
 async def resume_together(desk: Desk, job: Job) -> int:

@@ -19,6 +19,8 @@ from examples.grpo.digits import make_prompt
 from examples.grpo.job import ACTOR, ANSWERS, FIXED_SHAPE, INPUT_IDS, PROMPTS, ROLLOUT, WEIGHTS, Job
 from examples.grpo.learner import Learner
 from examples.grpo.policy import Policy, to_vector
+from examples.grpo.progress import SEEN
+from examples.grpo.together import clear_trained
 from examples.grpo.weights import Follower, clear_before, publish
 
 
@@ -85,6 +87,20 @@ async def test_a_prompt_that_comes_again_keeps_the_answers_it_has(
     assert (after.global_indexes, after.custom_meta) == (before.global_indexes, before.custom_meta)
     assert await versions_of_answers(desk) == [0] * 4
     assert np.array_equal(fetch(desk, desk.tally("t"), after, [INPUT_IDS])[INPUT_IDS], bytes_before)
+
+
+@pytest.mark.asyncio
+async def test_a_prompt_that_comes_again_after_its_answers_were_cleared_is_not_answered_again(
+    desk: Desk, job: Job, begun: trainer.Training
+) -> None:
+    keys = await answered(desk, job, 0)
+    rows = list((await desk.client.read(ANSWERS, group_ids=keys[:1])).global_indexes)
+    begun.progress.add("c", rows, dict.fromkeys(SEEN, 0.0))
+    await clear_trained(desk, job, begun.progress)
+    await desk.client.release_worker("r")
+    assert await answered(desk, job, 1) == keys
+    left = await desk.client.keys(ANSWERS)
+    assert [line.key for line in left] == [f"{keys[1]}_{number}" for number in range(2)]
 
 
 @pytest.mark.asyncio
