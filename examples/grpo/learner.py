@@ -1,6 +1,6 @@
 """GRPO: group-normalised advantages, the clipped loss, and a penalty for leaving the reference policy.
 
-Shao et al. 2024 (DeepSeekMath), section 4.1; the estimate of the KL divergence is Schulman's k3. Nothing here knows of
+Shao et al. 2024 (DeepSeekMath); the estimate of the KL divergence is the k3 of Schulman 2020. Nothing here knows of
 the service.
 """
 

@@ -5,7 +5,7 @@ from contextlib import closing
 import numpy as np
 import torch
 
-from batchmeta import BatchMeta, SampleCleared, SampleClearing
+from batchmeta import BatchMeta, PartitionSealed, SampleCleared, SampleClearing
 from crew.desk import Desk, Sample, Want, fetch, write
 from crew.leased import Badge, settle, take
 from crew.ledger import Ledger
@@ -60,6 +60,8 @@ async def _answer(desk: Desk, job: Job, follower: Follower, batch: BatchMeta) ->
         except (SampleCleared, SampleClearing) as cleared:
             gone = set(cleared.keys)
             written |= {sample.group_id for sample in samples if sample.key in gone}
+        except PartitionSealed:  # all steps are trained
+            return
         else:
             return
 

@@ -9,17 +9,18 @@ import pytest
 import pytest_asyncio
 
 from batchmeta import AsyncClient
-from crew.desk import INCLUDE, Desk, fetch
+from crew.desk import INCLUDE, Desk, Want, fetch
 from crew.files import files_storage
 from crew.leased import Badge, take
 from crew.ledger import Ledger
 from crew.storage import StorageAddress, connect
 from examples.grpo import rollout, trainer
 from examples.grpo.digits import make_prompt
-from examples.grpo.job import ACTOR, ANSWERS, FIXED_SHAPE, INPUT_IDS, PROMPTS, ROLLOUT, WEIGHTS, Job
+from examples.grpo.job import ACTOR, ANSWERS, FIXED_SHAPE, INPUT_IDS, PROMPTS, REWARD, ROLLOUT, SCORE, WEIGHTS, Job
+from examples.grpo.judging import judge_batch
 from examples.grpo.learner import Learner
 from examples.grpo.policy import Policy, to_vector
-from examples.grpo.progress import SEEN
+from examples.grpo.progress import SEEN, Progress
 from examples.grpo.together import clear_trained
 from examples.grpo.weights import Follower, clear_before, publish
 
@@ -101,6 +102,28 @@ async def test_a_prompt_that_comes_again_after_its_answers_were_cleared_is_not_a
     assert await answered(desk, job, 1) == keys
     left = await desk.client.keys(ANSWERS)
     assert [line.key for line in left] == [f"{keys[1]}_{number}" for number in range(2)]
+
+
+@pytest.mark.asyncio
+async def test_answers_that_come_again_to_a_judge_are_judged_once_and_those_that_are_cleared_are_left_out(
+    desk: Desk, job: Job, begun: trainer.Training
+) -> None:
+    await answered(desk, job, 0)
+    claim = await take(Badge("j", job.folder), desk, REWARD, Want(ANSWERS, (INPUT_IDS,), 1, 4), 0.0, 60)
+    judged = list[int]()
+
+    def judge(sequences: np.ndarray) -> np.ndarray:
+        judged.append(len(sequences))
+        return np.ones(len(sequences), np.float32)
+
+    await judge_batch(desk, REWARD, claim.batch.select_samples([0, 1]), SCORE, judge)
+    progress = Progress()
+    progress.add("c", list(claim.batch.global_indexes)[:1], dict.fromkeys(SEEN, 0.0))
+    await clear_trained(desk, job, progress)
+    await judge_batch(desk, REWARD, claim.batch, SCORE, judge)
+    await judge_batch(desk, REWARD, claim.batch, SCORE, judge)
+    assert judged == [2, 2]
+    assert list((await desk.client.read(ANSWERS, fields=[SCORE])).production_status) == [1, 1, 1]
 
 
 @pytest.mark.asyncio
