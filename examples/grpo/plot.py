@@ -26,7 +26,8 @@ def plot(file: Path, job: Job, progress: Progress) -> None:
         _draw_rewards(rewards, job, progress)
         _draw_states(states, progress)
         file.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(file, dpi=120)
+        # A date would make each plot of the same run another file.
+        figure.savefig(file, dpi=120, metadata={"Date": None} if file.suffix == ".svg" else None)
 
 
 def _draw_rewards(axes: Axes, job: Job, progress: Progress) -> None:
