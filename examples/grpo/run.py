@@ -70,7 +70,8 @@ def run(settings: Settings, console: Console) -> Outcome:
     _draw(settings, trained, console)
     if killed:
         console.print(f"killed: {', '.join(killed)}", markup=False, highlight=False, soft_wrap=True)
-    return outcome(job, settings.storage, trained, counts, killed, left)
+    named = "openyuanrong" if settings.storage == "yuanrong" else settings.storage  # as the flag says it
+    return outcome(job, named, trained, counts, killed, left)
 
 
 async def _begin(place: Place, settings: Settings) -> int:
