@@ -1,0 +1,89 @@
+"""Field schemas of TransferQueue as those of the wire, and back (contract#field-schema).
+
+Theirs is a dict: `dtype` (torch's), `shape`, `is_nested`, `is_non_tensor`, and `per_sample_shapes` of a nested field.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ..columns import Column
+from ..schema import FieldSchema, dtype_name
+
+Theirs = dict[str, Any]
+
+
+def wire_schema(theirs: Mapping[str, Any], global_indexes: Sequence[int]) -> dict[str, Any]:
+    """The schema of one written field. ValueError for a tensor without dtype or shapes."""
+    if theirs.get("is_non_tensor") or theirs.get("dtype") is None:
+        return {"kind": "object"}
+    dtype = _dtype_name(theirs["dtype"])
+    shapes = theirs.get("per_sample_shapes")
+    if not theirs.get("is_nested") or shapes is None:
+        return {"dtype": dtype, "shape": list(theirs["shape"])}
+    if isinstance(shapes, Mapping):
+        shapes = [shapes[index] for index in global_indexes]
+    if len(shapes) != len(global_indexes):
+        raise ValueError(f"per_sample_shapes has {len(shapes)} shapes for {len(global_indexes)} samples")
+    if set(map(len, shapes)) == {1}:
+        return {"dtype": dtype, "lengths": [length for (length,) in shapes]}
+    return {"dtype": dtype, "shapes": list(map(list, shapes))}
+
+
+class TheirSchemas:
+    """Schemas of one batch. Fields that share a column of the reply share the list of shapes made of it."""
+
+    def __init__(self) -> None:
+        self._lists: dict[int, list[Any]] = {}
+
+    def of(self, schema: FieldSchema) -> Theirs:
+        """TransferQueue's dict of one field."""
+        if schema.kind == "object":
+            return {"dtype": None, "shape": None, "is_nested": False, "is_non_tensor": True}
+        shape = None if schema.ragged or schema.shape is None else torch.Size(schema.shape)
+        theirs: Theirs = {
+            "dtype": None if schema.dtype is None else _dtype(schema.dtype),
+            "shape": shape,
+            "is_nested": schema.ragged,
+            "is_non_tensor": False,
+        }
+        if schema.ragged:
+            theirs["per_sample_shapes"] = self._shapes(schema)
+        return theirs
+
+    def _shapes(self, schema: FieldSchema) -> list[Any]:
+        if schema.lengths is not None:
+            return self._made(schema.lengths, lambda cell: None if cell is None else (cell,))
+        return self._made(schema.shapes, lambda cell: None if cell is None else tuple(cell))
+
+    def _made(self, column: Column[Any] | None, shape_of: Any) -> list[Any]:
+        if column is None:
+            return []
+        found = self._lists.get(id(column))
+        if found is None:
+            found = self._lists[id(column)] = list(map(shape_of, column.to_list()))
+        return found
+
+
+def placeholder() -> Theirs:
+    """The schema of a field that no sample has yet."""
+    return {"dtype": None, "shape": None, "is_nested": False, "is_non_tensor": False}
+
+
+_NAMES: dict[Any, str] = {}
+_DTYPES: dict[str, torch.dtype] = {}
+
+
+def _dtype_name(dtype: Any) -> str:
+    name = _NAMES.get(dtype)
+    if name is None:
+        name = _NAMES[dtype] = dtype_name(dtype, "dtype")
+    return name
+
+
+def _dtype(name: str) -> torch.dtype:
+    dtype = _DTYPES.get(name)
+    if dtype is None:
+        dtype = _DTYPES[name] = getattr(torch, name)
+    return dtype

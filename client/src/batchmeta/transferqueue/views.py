@@ -1,0 +1,83 @@
+"""A copy of the keys and tags of each partition, kept up to date by `since_revision`: a list costs what changed.
+
+Tags stay the JSON that came, so that every caller gets objects of its own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from ..calls import Call, query, route
+from ..errors import Compacted
+from ..wire import replies, requests
+from .raw_client import RawClient
+
+_lists = msgspec.json.Decoder(replies.KeyList)
+_tags = msgspec.json.Decoder(dict[str, dict[str, Any]])
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """`lines`: per key its name and tags as members of a JSON object. All changes up to `revision` are in it."""
+
+    revision: int = 0
+    lines: Mapping[str, bytes] = field(default_factory=dict)
+
+    def tags(self) -> dict[str, dict[str, Any]]:
+        """Tags by key, new objects each time."""
+        return _tags.decode(b"{" + b",".join(self.lines.values()) + b"}")
+
+
+class Views:
+    """Those of one client. A view is replaced as a whole, so that callers of several threads need no lock."""
+
+    def __init__(self) -> None:
+        self._views: dict[str, View] = {}
+
+    async def read(self, client: RawClient, partition: str) -> View:
+        """The keys as they are now. Raises PartitionNotFound, PartitionCleared."""
+        view = self._views.get(partition, View())
+        try:
+            view = await _refreshed(client, partition, view)
+        except Compacted:
+            view = await _refreshed(client, partition, View())
+        self._views[partition] = view
+        return view
+
+    def kept(self, partition: str, revision: int) -> View | None:
+        """The view, if nothing changed since."""
+        view = self._views.get(partition)
+        return view if view is not None and view.revision >= revision else None
+
+    def forget(self, partition: str) -> None:
+        """Drop it."""
+        self._views.pop(partition, None)
+
+
+async def _refreshed(client: RawClient, partition: str, view: View) -> View:
+    lines: dict[str, bytes] | None = None
+    cursor: str | None = None
+    while True:
+        page = await _page(client, partition, view.revision, cursor)
+        if page.keys or page.removed:
+            lines = dict(view.lines) if lines is None else lines
+            _apply(lines, page)
+        cursor = page.next_cursor
+        if cursor is None:
+            return View(page.revision, view.lines if lines is None else lines)
+
+
+async def _page(client: RawClient, partition: str, revision: int, cursor: str | None) -> replies.KeyList:
+    asked = query(requests.ListKeys(since_revision=revision, cursor=cursor))
+    answer = await client.sent(Call("GET", route("partitions", partition, "keys"), query=asked))
+    return _lists.decode(answer.content)
+
+
+def _apply(lines: dict[str, bytes], page: replies.KeyList) -> None:
+    for key in page.removed or ():
+        lines.pop(key, None)
+    for line in page.keys:
+        lines[line.key] = _encode(line.key) + b":" + bytes(line.custom_meta)

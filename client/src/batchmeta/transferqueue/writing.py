@@ -1,0 +1,152 @@
+"""Calls of TransferQueue that write: reports of data, tags, and what surrounds a put.
+
+A put reports data, schema, what the storage backend recorded and the tags in one call, so that nobody sees a ready row
+without its tags.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from ..columns import Column, Const
+from ..errors import PartitionCleared, SampleClearing
+from .clearing import by_partition, delete_bytes
+from .errors import LateWrite
+from .intents import DATA, KV, DataPut, KvPut, putting, tag_column
+from .names import check_fields
+from .schemas import wire_schema
+from .service import Service
+
+Meta = Mapping[int, Mapping[str, Any]]
+
+
+async def put(
+    theirs: Callable[..., Awaitable[Any]],
+    client: Any,
+    service: Service,
+    data: Any,
+    metadata: Any = None,
+    partition_id: str | None = None,
+    data_parser: Any = None,
+) -> Any:
+    """TransferQueue's own `async_put`, with the tags at hand for the report that the storage manager makes.
+
+    What the service would refuse once the bytes are written is refused before: names of fields, tags that are no JSON.
+    """
+    check_fields(list(data.keys()))
+    with putting(_data_put(metadata)):
+        return await theirs(client, data, metadata, partition_id, data_parser=data_parser)
+
+
+async def notify_data_update(
+    manager: Any,
+    service: Service,
+    partition_id: str,
+    global_indexes: list[int],
+    field_schema: dict[str, dict[str, Any]],
+    custom_backend_meta: dict[int, dict[str, Any]] | None = None,
+) -> None:
+    """The bytes of these fields are with the backend. LateWrite if rows are gone; their bytes are deleted again."""
+    data = DATA.get() or DataPut()
+    report = Report(manager, service, data, field_schema, custom_backend_meta)
+    for partition, rows in _partitions(data, partition_id, global_indexes).items():
+        await report.send(partition, rows)
+
+
+async def set_custom_meta(
+    client: Any,
+    service: Service,
+    metadata: Any,
+) -> None:
+    """The tags of a batch, those aside that went with the put that this is a part of."""
+    data, intent = DATA.get(), KV.get()
+    if isinstance(intent, KvPut) and (intent.is_sent or not intent.tags):
+        return
+    told = set() if data is None else data.reported
+    tags = dict(zip(metadata.global_indexes, metadata.custom_meta, strict=True))
+    for partition, rows in by_partition(metadata).items():
+        there = [row for row in rows if tags[row] and row not in told]
+        if there:
+            await service.update_tags(service.partition(partition), there, [tags[row] for row in there])
+
+
+class Report:
+    """What one report says, for all or some of its rows."""
+
+    def __init__(
+        self, manager: Any, service: Service, data: DataPut, schema: Mapping[str, Any], backend: Meta | None
+    ) -> None:
+        self._manager, self._service, self._data = manager, service, data
+        self._schema, self._backend = schema, backend
+
+    async def send(self, partition: str, rows: list[int]) -> None:
+        """Report rows of one partition."""
+        service, fields = self._service, list(self._schema)
+        try:
+            produced = await service.client.produce(
+                service.partition(partition),
+                {name: wire_schema(theirs, rows) for name, theirs in self._schema.items()},
+                global_indexes=rows,
+                backend_meta=_backend_columns(self._backend, fields, rows),
+                custom_meta=self._data.tags_of(rows),
+                on_cleared="skip",
+            )
+        except PartitionCleared:
+            gone = rows
+        except SampleClearing as problem:
+            gone = [row for row in rows if row in set(problem.global_indexes)] or rows
+        else:
+            gone = [int(row) for row in produced.skipped]
+        if gone:
+            await delete_bytes(self._manager, partition, gone, fields, self._backend)
+            raise LateWrite(_late(partition, gone, rows), tuple(gone))
+        self._data.reported.update(rows)
+
+
+def _data_put(metadata: Any) -> DataPut:
+    if metadata is None:
+        return DataPut()
+    intent = KV.get()
+    tags = intent.column if isinstance(intent, KvPut) else _changed_tags(metadata)
+    several = len(set(metadata.partition_ids)) > 1
+    return DataPut(
+        global_indexes=metadata.global_indexes,
+        tags=tags,
+        partitions=dict(zip(metadata.global_indexes, metadata.partition_ids, strict=True)) if several else None,
+    )
+
+
+def _changed_tags(metadata: Any) -> Column[Any] | None:
+    return tag_column(metadata.custom_meta) if any(metadata.custom_meta) else None
+
+
+def _partitions(data: DataPut, partition_id: str, rows: list[int]) -> dict[str, list[int]]:
+    if data.partitions is None:
+        return {partition_id: rows}
+    grouped: dict[str, list[int]] = {}
+    for row in rows:
+        grouped.setdefault(data.partitions.get(row, partition_id), []).append(row)
+    return grouped
+
+
+def _backend_columns(
+    backend: Meta | None, fields: Sequence[str], rows: Sequence[int]
+) -> dict[str, Sequence[Any]] | None:
+    """Per field a column of what the backend recorded. A text or nothing that all rows have becomes one constant."""
+    if not backend:
+        return None
+    found = [backend.get(row, {}) for row in rows]
+    columns: dict[str, Sequence[Any]] = {}
+    for name in fields:
+        cells = [cells.get(name) for cells in found]
+        first = cells[0]
+        is_same = (first is None or type(first) is str) and cells.count(first) == len(cells)
+        columns[name] = Const(first, len(cells)) if is_same else cells
+    return columns
+
+
+def _late(partition: str, gone: Sequence[int], rows: Sequence[int]) -> str:
+    others = "" if len(gone) == len(rows) else f"; the other {len(rows) - len(gone)} are written"
+    return (
+        f"{len(gone)} of {len(rows)} samples of {partition} were cleared before their data was written: "
+        f"{list(gone[:20])}. Their bytes are deleted again{others}"
+    )
