@@ -10,6 +10,7 @@ import os
 from .errors import (
     AdapterError,
     BadSetting,
+    FieldConflict,
     LateWrite,
     NoService,
     NotEnoughData,
@@ -22,6 +23,7 @@ from .settings import settings_from
 __all__ = [
     "AdapterError",
     "BadSetting",
+    "FieldConflict",
     "LateWrite",
     "NoService",
     "NotEnoughData",

@@ -4,6 +4,7 @@ AdapterError
 ├── NoService                no batchmeta service answers at the URL
 ├── ServiceFailed            a call was refused or lost; its `__cause__` is the client's error
 ├── NotEnoughData            a fetch that does not poll found too few samples in time
+├── FieldConflict            a field is of another dtype, rank or kind than the partition has; nothing was written
 ├── LateWrite                samples were cleared before their data was reported; their bytes are deleted
 ├── UnsupportedTransferQueue this version of TransferQueue is not known, or a name is missing in it
 ├── UnsupportedSampler       the service has no sampler like it
@@ -27,6 +28,10 @@ class ServiceFailed(AdapterError):
 
 class NotEnoughData(AdapterError, TimeoutError):
     """Too few samples are ready for the task, and the time to wait for them is up. Nothing was handed out."""
+
+
+class FieldConflict(AdapterError, ValueError):
+    """The data of a field has another dtype, rank or kind than the partition's. Nothing was written."""
 
 
 class LateWrite(AdapterError):

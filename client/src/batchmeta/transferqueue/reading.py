@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from transfer_queue.metadata import BatchMeta as TheirBatch
+from transfer_queue.storage.managers.simple_storage_manager import AsyncSimpleStorageManager
 
 from ..batch import BatchMeta
 from ..errors import PartitionCleared, PartitionNotFound
+from ..wire.requests import Include
 from .batches import common_fields, made, members
 from .intents import KV, KvClear, KvGet, KvPut
 from .planning import plan_keys
-from .service import EVERYTHING, Service
+from .service import EVERYTHING, PLAIN, Service
 
 GONE = (PartitionNotFound, PartitionCleared)
 
@@ -31,7 +33,7 @@ async def kv_retrieve_meta(
     fields = intent.fields if isinstance(intent, KvGet) else None
     try:
         batch = await service.client.read(
-            service.partition(partition_id), fields=fields, keys=named, include=EVERYTHING, compact=True
+            service.partition(partition_id), fields=fields, keys=named, include=told(client), compact=True
         )
     except GONE:
         return TheirBatch.empty()
@@ -73,10 +75,15 @@ async def read_all(service: Service, partition_id: str, fields: Sequence[str] | 
     batch = await service.client.read(
         service.partition(partition_id),
         fields=fields,
-        include=("field_schema", "custom_meta", "backend_meta"),
+        include=EVERYTHING[:-1],
         compact=True,
     )
     return made(TheirBatch, members(batch, partition_id, batch.fields, batch.production_status.to_list()))
+
+
+def told(client: Any) -> tuple[Include, ...]:
+    """The parts of batch meta that its storage manager needs: SimpleStorage records nothing."""
+    return PLAIN if isinstance(getattr(client, "storage_manager", None), AsyncSimpleStorageManager) else EVERYTHING
 
 
 def found(batch: BatchMeta, partition_id: str, asked: Sequence[str] | None) -> Any:
@@ -123,7 +130,9 @@ async def _created(service: Service, keys: list[str], partition_id: str, intent:
         return found(await service.insert(partition, keys=keys), partition_id, None)
     intent.check(len(keys))
     if intent.fields is not None:
-        return found(await service.insert(partition, keys=keys), partition_id, None)
+        batch = await service.insert(partition, keys=keys)
+        intent.known = batch.field_schema or {}
+        return found(batch, partition_id, None)
     batch = await service.insert(partition, keys=keys, tags=intent.column)
     intent.is_sent = True
     return found(batch, partition_id, None)

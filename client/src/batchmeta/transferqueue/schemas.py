@@ -66,6 +66,42 @@ class TheirSchemas:
         return found
 
 
+def conflict(name: str, value: Any, known: FieldSchema) -> str | None:
+    """How data that is about to be written differs from what the partition has, or None. `value`: a batch of it."""
+    if not isinstance(value, torch.Tensor):
+        return None if known.kind == "object" else f"field {name!r} holds tensors in this partition, not objects"
+    if known.kind == "object":
+        return f"field {name!r} holds objects in this partition, not tensors"
+    if known.dtype is not None and _dtype(known.dtype) != value.dtype:
+        return f"field {name!r} is {known.dtype} in this partition, not {_dtype_name(value.dtype)}"
+    rank, there = max(value.dim() - 1, 1), _rank(known)
+    if there is not None and there != rank:
+        return f"field {name!r} has rank {there} per sample in this partition, not {rank}"
+    return None
+
+
+def _rank(known: FieldSchema) -> int | None:
+    if known.shape is not None:
+        return len(known.shape)
+    if known.lengths is not None:
+        return 1
+    shapes = [] if known.shapes is None else known.shapes.to_list()
+    return next((len(shape) for shape in shapes if shape is not None), None)
+
+
+def is_known(theirs: Mapping[str, Any]) -> bool:
+    """A schema that tells what the field is; that of a field without samples does not."""
+    return bool(theirs.get("is_non_tensor")) or theirs.get("dtype") is not None
+
+
+def own_schema(theirs: Mapping[str, Any]) -> FieldSchema:
+    """Kind, dtype and, where it is the same for all, shape of a field."""
+    if theirs.get("is_non_tensor"):
+        return FieldSchema("object")
+    shape = theirs.get("shape")
+    return FieldSchema("tensor", _dtype_name(theirs["dtype"]), shape=None if shape is None else tuple(shape))
+
+
 def placeholder() -> Theirs:
     """The schema of a field that no sample has yet."""
     return {"dtype": None, "shape": None, "is_nested": False, "is_non_tensor": False}

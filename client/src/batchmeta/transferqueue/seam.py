@@ -7,11 +7,13 @@ plane runs its own code as before.
 import copyreg
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import wraps
 from inspect import iscoroutinefunction, signature
 from typing import Any
 
 import transfer_queue
+from ray import cloudpickle
 from transfer_queue import client as their_client
 from transfer_queue import controller as their_controller
 from transfer_queue import interface as their_interface
@@ -19,7 +21,7 @@ from transfer_queue.metadata import BatchMeta as TheirBatch
 from transfer_queue.storage.managers.base import StorageManager
 
 from ..errors import ConnectionLost, Problem, UnreadableReply
-from . import checkpoints, clearing, fetching, reading, statuses, writing
+from . import checkpoints, clearing, fetching, loader, reading, statuses, writing
 from .batches import SLOTS
 from .closing import end
 from .errors import AdapterError, ServiceFailed, UnsupportedTransferQueue
@@ -240,10 +242,18 @@ INTENTS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
 }
 
 
-def revive(settings: Settings, sampler: Mapping[str, Any], is_polling: bool) -> HttpServerInfo:
-    """Unpickle an info. That this module is imported for it arms the worker."""
-    arm(settings.any_version)
-    return HttpServerInfo(settings, sampler, is_polling)
+def revive(url: str, settings: Mapping[str, Any], sampler: Mapping[str, Any], is_polling: bool) -> HttpServerInfo:
+    """Unpickle an info, which arms the worker."""
+    found = Settings(url=url, **settings)
+    arm(found.any_version)
+    return HttpServerInfo(found, sampler, is_polling)
 
 
-copyreg.pickle(HttpServerInfo, lambda info: (revive, info.state()))
+def _reduced(info: HttpServerInfo) -> tuple[Any, ...]:
+    """Plain values alone, since a worker without batchmeta must get as far as `load`."""
+    settings = asdict(info.settings)
+    return loader.load, ((settings.pop("url"), settings, info.sampler, info.is_polling),)
+
+
+copyreg.pickle(HttpServerInfo, _reduced)
+cloudpickle.register_pickle_by_value(loader)

@@ -44,10 +44,6 @@ class HttpServerInfo(ZMQServerInfo):  # type: ignore[misc]  # TransferQueue has 
         """The same with another sampler."""
         return HttpServerInfo(self.settings, sampler, self.is_polling)
 
-    def state(self) -> tuple[Settings, dict[str, Any], bool]:
-        """What is pickled: no connection, no token."""
-        return self.settings, self.sampler, self.is_polling
-
     def __str__(self) -> str:
         job = f", job {self.settings.job!r}" if self.settings.job else ""
         return f"HttpServerInfo({self.settings.url}{job}, sampler={self.sampler}, polling={self.is_polling})"

@@ -97,6 +97,7 @@ class Service:
         self._expecting.add(partition)
 
 
+PLAIN: tuple[Include, ...] = ("field_schema", "custom_meta", "field_status")
 EVERYTHING: tuple[Include, ...] = ("field_schema", "custom_meta", "backend_meta", "field_status")
 
 

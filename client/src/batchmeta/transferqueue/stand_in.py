@@ -4,6 +4,7 @@ It holds the config that other processes read; everything else goes to the servi
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,13 +16,16 @@ from .server_info import HttpServerInfo
 from .service import Service
 from .settings import Settings
 
+PATIENCE_S = 600.0  # to start a storage backend takes minutes at most
+
 
 class StandIn:
     """What `init`, samplers, metrics and tools ask of TransferQueue's controller actor."""
 
-    def __init__(self, info: HttpServerInfo) -> None:
+    def __init__(self, info: HttpServerInfo, clock: Callable[[], float] = time.monotonic) -> None:
         self._info = info
         self._config: Any = None
+        self._clock, self._born = clock, clock()
 
     def get_zmq_server_info(self) -> HttpServerInfo:
         """What clients connect to."""
@@ -32,7 +36,12 @@ class StandIn:
         self._config = conf
 
     def get_config(self) -> Any:
-        """The config, None until it is stored."""
+        """The config, None until it is stored. TransferQueue asks again for ever, so AdapterError ends that."""
+        if self._config is None and self._clock() - self._born > PATIENCE_S:
+            raise AdapterError(
+                f"the process that called transfer_queue.init first has stored no config for {PATIENCE_S:g} s: it has "
+                "probably ended. Call transfer_queue.close() and init again"
+            )
         return self._config
 
     def register_sampler(self, sampler: Any) -> None:

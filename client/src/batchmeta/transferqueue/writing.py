@@ -9,11 +9,12 @@ from typing import Any
 
 from ..columns import Column, Const
 from ..errors import PartitionCleared, SampleClearing
+from ..schema import FieldSchema
 from .clearing import by_partition, delete_bytes
-from .errors import LateWrite
+from .errors import FieldConflict, LateWrite
 from .intents import DATA, KV, DataPut, KvPut, putting, tag_column
 from .names import check_fields
-from .schemas import wire_schema
+from .schemas import conflict, is_known, own_schema, wire_schema
 from .service import Service
 
 Meta = Mapping[int, Mapping[str, Any]]
@@ -30,9 +31,11 @@ async def put(
 ) -> Any:
     """TransferQueue's own `async_put`, with the tags at hand for the report that the storage manager makes.
 
-    What the service would refuse once the bytes are written is refused before: names of fields, tags that are no JSON.
+    What the service would refuse once the bytes are written is refused before, as far as it is known here: names of
+    fields, tags that are no JSON, another dtype, rank or kind (FieldConflict).
     """
-    check_fields(list(data.keys()))
+    check_fields(data.keys())
+    _check_schemas(data, metadata)
     with putting(_data_put(metadata)):
         return await theirs(client, data, metadata, partition_id, data_parser=data_parser)
 
@@ -100,6 +103,21 @@ class Report:
             await delete_bytes(self._manager, partition, gone, fields, self._backend)
             raise LateWrite(_late(partition, gone, rows), tuple(gone))
         self._data.reported.update(rows)
+
+
+def _check_schemas(data: Any, metadata: Any) -> None:
+    intent = KV.get()
+    known = dict(intent.known) if isinstance(intent, KvPut) else _known(metadata)
+    for name, value in data.items():
+        said = conflict(name, value, known[name]) if name in known else None
+        if said is not None:
+            raise FieldConflict(f"{said}: write it under another name, or convert it. Nothing was written")
+
+
+def _known(metadata: Any) -> dict[str, FieldSchema]:
+    """What a batch of TransferQueue's tells of its fields; one that nobody has written yet tells nothing."""
+    theirs = {} if metadata is None else metadata.field_schema
+    return {name: own_schema(schema) for name, schema in theirs.items() if is_known(schema)}
 
 
 def _data_put(metadata: Any) -> DataPut:
