@@ -78,6 +78,7 @@ def test_fields_that_all_rows_have() -> None:
     assert common_fields(batch()) == ["a"]
     without = BatchMeta.from_dict({name: value for name, value in batch().to_dict().items() if name != "field_status"})
     assert common_fields(without) == []
+    assert common_fields(batch(created=2)) == []  # new rows have none
 
 
 def test_rows_are_nobody_elses() -> None:

@@ -28,8 +28,10 @@ async def test_changes_arrive(client: RawClient) -> None:
     first.tags()["a"]["n"] = 7
     assert first.tags()["a"] == {"n": 1}
     await client.insert(name, keys=["c", "a"], custom_meta=[{}, {"n": 2}])
-    await client.delete_samples(name, keys=['b"\\'])
+    await client.delete(name, keys=['b"\\'])
     assert (await views.read(client, name)).tags() == {"a": {"n": 2}, "c": {}}
+    assert list((await views.read(client, name)).tags()) == ["a", "c"]  # by age, not by change
+    assert list((await Views().read(client, name)).tags()) == ["a", "c"]
     assert first.tags()["a"] == {"n": 1}  # a view that somebody holds does not change under them
 
 

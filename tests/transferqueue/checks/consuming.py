@@ -9,7 +9,7 @@ import torch
 import transfer_queue as tq
 from tensordict import TensorDict
 
-from batchmeta.transferqueue import NotEnoughData, UnsupportedSampler
+from batchmeta.transferqueue import BadCall, NotEnoughData, UnsupportedSampler
 
 from .planes import info, ours, raised, used
 
@@ -48,9 +48,9 @@ def check_without_polling_it_waits_and_says_why(url: str, partition: str) -> Non
 
 def check_wrong_arguments(url: str, partition: str) -> None:
     with used(ours(url)) as client:
-        raised(ValueError, client.get_meta, ["x"], None, partition, task_name="t")
-        raised(ValueError, client.get_meta, ["x"], 1, partition)
-        raised(ValueError, client.get_meta, ["x"], 1, partition, mode="take")
+        raised(BadCall, client.get_meta, ["x"], None, partition, task_name="t")
+        raised(BadCall, client.get_meta, ["x"], 1, partition)
+        raised(BadCall, client.get_meta, ["x"], 1, partition, mode="take")
         raised(RuntimeError, client.get_meta, None, 1, partition, mode="insert")
 
 
@@ -62,6 +62,11 @@ def check_whole_groups(url: str, partition: str) -> None:
         assert client.get_meta(["x"], 2, partition, task_name="t").global_indexes == first.global_indexes[:2]
         assert client.get_meta(["x"], 2, partition, task_name="t").size == 0
         raised(RuntimeError, client.get_meta, ["x"], 3, partition, task_name="t")
+        tq.kv_put("c", partition, {"x": torch.ones(2)}, None)
+        config = {"dp_rank": 1, "batch_index": 4, "task_name": "t", "partition_id": partition}
+        for _ in range(2):
+            fetched = client.get_meta(["x"], 2, partition, task_name="t", sampling_config=config)
+            assert fetched.global_indexes == first.global_indexes[2:]
 
 
 def check_ranks_get_the_same_rows(url: str, partition: str) -> None:

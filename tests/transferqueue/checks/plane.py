@@ -60,10 +60,7 @@ def plain(meta: Any, base: int) -> dict[str, Any]:
     return {
         "indexes": [row - base for row in meta.global_indexes],
         "partitions": meta.partition_ids,
-        "fields": {
-            name: {**schema, "shape": None if schema["shape"] is None else tuple(schema["shape"])}
-            for name, schema in sorted(meta.field_schema.items())
-        },
+        "fields": {name: plain_schema(schema) for name, schema in sorted(meta.field_schema.items())},
         "status": meta.production_status.tolist(),
         "tags": meta.custom_meta,
         "backend": meta._custom_backend_meta,
@@ -71,6 +68,13 @@ def plain(meta: Any, base: int) -> dict[str, Any]:
         "names": meta.field_names,
         "size": meta.size,
     }
+
+
+def plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Without the one shape that theirs keeps of a nested field's first sample."""
+    shape = None if schema["is_nested"] or schema["shape"] is None else tuple(schema["shape"])
+    shapes = [None if each is None else tuple(each) for each in schema.get("per_sample_shapes", ())]
+    return {**schema, "shape": shape, "per_sample_shapes": shapes}
 
 
 def values(data: TensorDict) -> dict[str, Any]:

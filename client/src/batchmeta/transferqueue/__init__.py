@@ -9,6 +9,7 @@ import os
 
 from .errors import (
     AdapterError,
+    BadCall,
     BadSetting,
     FieldConflict,
     LateWrite,
@@ -22,6 +23,7 @@ from .settings import settings_from
 
 __all__ = [
     "AdapterError",
+    "BadCall",
     "BadSetting",
     "FieldConflict",
     "LateWrite",

@@ -27,11 +27,9 @@ _SCALARS = (str, int, float, bool, type(None))
 
 
 def common_fields(batch: BatchMeta) -> list[str]:
-    """The fields that all rows of the batch have. Of a batch without `field_status`: all of a ready one, else none."""
+    """The fields that all rows of the batch have; none where the batch does not tell."""
     status = batch.field_status
-    if status is None:
-        return list(batch.fields) if batch.is_ready else []
-    if not len(batch):
+    if status is None or not len(batch) or batch.created == len(batch):
         return []
     return [name for name in batch.fields if _is_all_ones(status[name])]
 

@@ -16,6 +16,7 @@ from transfer_queue.storage.managers.simple_storage_manager import AsyncSimpleSt
 from ..columns import Column, Const
 from ..errors import ClearClosed, ClearNotFound, PartitionCleared, PartitionNotFound
 from ..values import Clear
+from .batches import backend_rows
 from .intents import KV, KvClear
 from .names import theirs_of
 from .planning import plan_all, plan_rows
@@ -67,8 +68,11 @@ async def finish_job(service: Service, manager: Any) -> int:
 
 async def delete_bytes(manager: Any, partition: str, rows: Sequence[int], fields: Sequence[str], meta: Any) -> None:
     """Delete bytes that no row of the service has. `meta`: per index and field, what the backend recorded."""
+    if isinstance(manager, AsyncSimpleStorageManager):
+        await _delete_in_units(manager, list(rows))
+        return
     backend = [{name: (meta or {}).get(row, {}).get(name) for name in fields} for row in rows]
-    await _delete(manager, [_their_batch(partition, list(rows), fields, backend)])
+    await _delete_batches(manager, [_their_batch(partition, list(rows), fields, backend)])
 
 
 def by_partition(metadata: Any) -> dict[str, list[int]]:
@@ -92,7 +96,7 @@ def manager_of(client: Any) -> Any:
 
 async def _finished(service: Service, manager: Any, plan: Clear) -> bool:
     try:
-        await _delete(manager, batches_of(plan))
+        await _delete(manager, plan)
     except Exception as error:  # noqa: BLE001  # a storage backend may raise anything, and the clear must stay pending
         service.unfinished[plan.clear_id] = None
         _log.warning(
@@ -125,10 +129,14 @@ async def _committed(service: Service, clear_id: str) -> None:
         _log.info("clear %s was ended by somebody else", clear_id)
 
 
-async def _delete(manager: Any, batches: Sequence[Any]) -> None:
+async def _delete(manager: Any, plan: Clear) -> None:
     if isinstance(manager, AsyncSimpleStorageManager):
-        await _delete_in_units(manager, [row for batch in batches for row in batch.global_indexes])
-        return
+        await _delete_in_units(manager, plan.global_indexes)
+    else:
+        await _delete_batches(manager, batches_of(plan))
+
+
+async def _delete_batches(manager: Any, batches: Sequence[Any]) -> None:
     for batch in batches:
         if batch.size and batch.field_names:
             await manager.clear_data(batch)
@@ -171,8 +179,8 @@ def _groups(names: list[str], written: list[Column[int]], size: int) -> dict[tup
 def _part(plan: Clear, partition: str, fields: Sequence[str], places: list[int]) -> Any:
     rows = [plan.global_indexes[place] for place in places]
     columns = {name: plan.fields[name].backend_meta for name in fields}
-    backend = [{name: column[place] for name, column in columns.items()} for place in places]
-    return _their_batch(partition, rows, fields, backend)
+    backend = backend_rows(columns, fields, len(plan.global_indexes))
+    return _their_batch(partition, rows, fields, [backend[place] for place in places])
 
 
 def _their_batch(partition: str, rows: list[int], fields: Sequence[str], backend: list[dict[str, Any]]) -> Any:

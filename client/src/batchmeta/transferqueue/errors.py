@@ -4,6 +4,7 @@ AdapterError
 ├── NoService                no batchmeta service answers at the URL
 ├── ServiceFailed            a call was refused or lost; its `__cause__` is the client's error
 ├── NotEnoughData            a fetch that does not poll found too few samples in time
+├── BadCall                  arguments that TransferQueue's controller would refuse
 ├── FieldConflict            a field is of another dtype, rank or kind than the partition has; nothing was written
 ├── LateWrite                samples were cleared before their data was reported; their bytes are deleted
 ├── UnsupportedTransferQueue this version of TransferQueue is not known, or a name is missing in it
@@ -28,6 +29,10 @@ class ServiceFailed(AdapterError):
 
 class NotEnoughData(AdapterError, TimeoutError):
     """Too few samples are ready for the task, and the time to wait for them is up. Nothing was handed out."""
+
+
+class BadCall(AdapterError, ValueError):
+    """Arguments that make no sense together. Nothing was done."""
 
 
 class FieldConflict(AdapterError, ValueError):

@@ -10,7 +10,7 @@ from ..errors import PartitionCleared
 from ..values import Claim
 from ..wire.requests import Include
 from .batches import made, members
-from .errors import NotEnoughData
+from .errors import BadCall, NotEnoughData
 from .reading import read_all
 from .samplers import claim_sampler
 from .server_info import HttpServerInfo, info_of
@@ -37,22 +37,22 @@ async def get_meta(
     if mode == "force_fetch":
         return await read_all(service, partition_id, data_fields)
     if batch_size is None:
-        raise ValueError(f"must provide batch_size in {mode} mode")
+        raise BadCall(f"must provide batch_size in {mode} mode")
     if mode == "insert":
         return await _insert(service, data_fields, batch_size, partition_id)
     if mode != "fetch":
-        raise ValueError(f"Invalid mode: {mode}; it is fetch, force_fetch or insert")
+        raise BadCall(f"Invalid mode: {mode}; it is fetch, force_fetch or insert")
     info = info_of(client)
     if task_name is None or info is None:
-        raise ValueError("must provide task_name in fetch mode")
+        raise BadCall("must provide task_name in fetch mode")
     fetch = Fetch(service, info, data_fields or [], batch_size, partition_id, task_name)
     return await fetch.run(sampling_config)
 
 
 async def _insert(service: Service, fields: Sequence[str] | None, count: int, partition_id: str) -> Any:
     if fields is None:
-        raise RuntimeError("Must provide data_fields for inserting new data")
-    batch = await service.insert(service.partition(partition_id), count=count)
+        raise BadCall("Must provide data_fields for inserting new data")
+    batch = await service.insert(service.partition(partition_id), count=count, include=("field_schema",))
     known = [name for name in fields if name in (batch.field_schema or {})]
     absent = [name for name in fields if name not in known]
     return made(TheirBatch, members(batch, partition_id, known, [0] * len(batch), absent))

@@ -14,6 +14,7 @@ from .intents import KV, KvClear, KvGet, KvPut
 from .planning import plan_keys
 from .service import EVERYTHING, PLAIN, Service
 
+_NAMES: tuple[Include, ...] = ("custom_meta", "field_status")
 GONE = (PartitionNotFound, PartitionCleared)
 
 
@@ -27,7 +28,8 @@ async def kv_retrieve_meta(
     """The rows of these keys, with the fields that all of them have; `create` makes those that are not there."""
     named, intent = checked_keys(keys), KV.get()
     if create:
-        return await _created(service, named, partition_id, intent if isinstance(intent, KvPut) else None)
+        put = intent if isinstance(intent, KvPut) else None
+        return await _created(service, named, partition_id, put, told(client))
     if isinstance(intent, KvClear):
         return await _planned(service, named, partition_id, intent)
     fields = intent.fields if isinstance(intent, KvGet) else None
@@ -124,18 +126,22 @@ def checked_indexes(global_indexes: Any) -> list[int]:
     return global_indexes
 
 
-async def _created(service: Service, keys: list[str], partition_id: str, intent: KvPut | None) -> Any:
+async def _created(
+    service: Service, keys: list[str], partition_id: str, intent: KvPut | None, include: tuple[Include, ...]
+) -> Any:
     partition = service.partition(partition_id)
     if intent is None:
-        return found(await service.insert(partition, keys=keys), partition_id, None)
+        return found(await service.insert(partition, keys=keys, include=include), partition_id, None)
     intent.check(len(keys))
-    if intent.fields is not None:
-        batch = await service.insert(partition, keys=keys)
+    if intent.fields is None:
+        batch = await service.insert(partition, keys=keys, tags=intent.column, include=_NAMES)
+        intent.is_sent = True
+    else:
+        batch = await service.insert(partition, keys=keys, include=PLAIN)
         intent.known = batch.field_schema or {}
-        return found(batch, partition_id, None)
-    batch = await service.insert(partition, keys=keys, tags=intent.column)
-    intent.is_sent = True
-    return found(batch, partition_id, None)
+    # Of this batch only indexes, names of fields and tags are looked at.
+    fields = common_fields(batch)
+    return made(TheirBatch, members(batch, partition_id, (), [0] * len(batch), absent=fields))
 
 
 async def _planned(service: Service, keys: list[str], partition_id: str, intent: KvClear) -> Any:

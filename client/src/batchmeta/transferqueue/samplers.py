@@ -48,6 +48,8 @@ def _seqlen_balanced(sampler: Any) -> dict[str, Any]:
         "n_samples_per_prompt": sampler.n_samples_per_prompt,
         "dp_size": sampler.dp_size,
         "weight": "total_lengths",
+        "weight_default": 1,
+        "group_by": "position",
     }
 
 

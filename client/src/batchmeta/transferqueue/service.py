@@ -5,7 +5,7 @@ What the service may not offer yet stands behind one small method each.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from ..batch import BatchMeta
 from ..errors import ConnectionLost, PartitionConflict, Problem, UnreadableReply
@@ -58,17 +58,18 @@ class Service:
         count: int | None = None,
         keys: Sequence[str] | None = None,
         tags: Sequence[Mapping[str, Any] | None] | None = None,
+        include: Sequence[Include],
     ) -> BatchMeta:
-        """Rows for these keys, or `count` new ones, with the fields that all of the rows have."""
+        """Rows for these keys, or `count` new ones; members of the tags replace those of the same name."""
         await self._expect(partition)
-        batch = await self.client.insert(partition, count=count, keys=keys, custom_meta=tags)
-        if batch.created == len(batch) or batch.is_ready:
-            return batch
-        return await self.client.read(partition, keys=keys, include=EVERYTHING, compact=True)
+        mode = UPDATE if tags is not None else "merge"
+        return await self.client.insert(
+            partition, count=count, keys=keys, custom_meta=tags, custom_meta_mode=mode, include=include, compact=True
+        )
 
-    async def update_tags(self, partition: str, global_indexes: Sequence[int], tags: Any) -> None:
-        """Members of the tags replace those of the same name (`dict.update`)."""
-        await self.client.patch_custom_meta(partition, tags, global_indexes=global_indexes)
+    async def update_tags(self, partition: str, global_indexes: Sequence[int], tags: Sequence[Any]) -> None:
+        """Members of the tags replace those of the same name."""
+        await self.client.patch_custom_meta(partition, tags, global_indexes=global_indexes, custom_meta_mode=UPDATE)
 
     async def hello(self) -> None:
         """NoService unless a batchmeta service answers."""
@@ -97,6 +98,7 @@ class Service:
         self._expecting.add(partition)
 
 
+UPDATE: Literal["update"] = "update"  # as TransferQueue: `dict.update`, and None is a value
 PLAIN: tuple[Include, ...] = ("field_schema", "custom_meta", "field_status")
 EVERYTHING: tuple[Include, ...] = ("field_schema", "custom_meta", "backend_meta", "field_status")
 

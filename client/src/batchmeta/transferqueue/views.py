@@ -18,17 +18,22 @@ _lists = msgspec.json.Decoder(replies.KeyList)
 _tags = msgspec.json.Decoder(dict[str, dict[str, Any]])
 _encode = msgspec.json.Encoder().encode
 
+Line = tuple[int, bytes]
+
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`lines`: per key its name and tags as members of a JSON object. All changes up to `revision` are in it."""
+    """`lines`: per key its index, and its name and tags as members of a JSON object; the lowest index first.
+
+    All changes up to `revision` are in it.
+    """
 
     revision: int = 0
-    lines: Mapping[str, bytes] = field(default_factory=dict)
+    lines: Mapping[str, Line] = field(default_factory=dict)
 
     def tags(self) -> dict[str, dict[str, Any]]:
-        """Tags by key, new objects each time."""
-        return _tags.decode(b"{" + b",".join(self.lines.values()) + b"}")
+        """Tags by key in the order in which the keys were made, new objects each time."""
+        return _tags.decode(b"{" + b",".join([member for _, member in self.lines.values()]) + b"}")
 
 
 class Views:
@@ -58,13 +63,13 @@ class Views:
 
 
 async def _refreshed(client: RawClient, partition: str, view: View) -> View:
-    lines: dict[str, bytes] | None = None
+    lines: dict[str, Line] | None = None
     cursor: str | None = None
     while True:
         page = await _page(client, partition, view.revision, cursor)
         if page.keys or page.removed:
             lines = dict(view.lines) if lines is None else lines
-            _apply(lines, page)
+            lines = _applied(lines, page)
         cursor = page.next_cursor
         if cursor is None:
             return View(page.revision, view.lines if lines is None else lines)
@@ -76,8 +81,15 @@ async def _page(client: RawClient, partition: str, revision: int, cursor: str | 
     return _lists.decode(answer.content)
 
 
-def _apply(lines: dict[str, bytes], page: replies.KeyList) -> None:
+def _applied(lines: dict[str, Line], page: replies.KeyList) -> dict[str, Line]:
     for key in page.removed or ():
         lines.pop(key, None)
+    last, is_sorted = next(reversed(lines.values()), (-1, b""))[0], True
     for line in page.keys:
-        lines[line.key] = _encode(line.key) + b":" + bytes(line.custom_meta)
+        index, member = line.global_index, _encode(line.key) + b":" + bytes(line.custom_meta)
+        if lines.get(line.key, (None,))[0] != index:
+            lines.pop(line.key, None)
+            is_sorted = is_sorted and index > last
+            last = index
+        lines[line.key] = index, member
+    return lines if is_sorted else dict(sorted(lines.items(), key=lambda each: each[1][0]))

@@ -15,7 +15,7 @@ from .errors import FieldConflict, LateWrite
 from .intents import DATA, KV, DataPut, KvPut, putting, tag_column
 from .names import check_fields
 from .schemas import conflict, is_known, own_schema, wire_schema
-from .service import Service
+from .service import UPDATE, Service
 
 Meta = Mapping[int, Mapping[str, Any]]
 
@@ -91,6 +91,7 @@ class Report:
                 global_indexes=rows,
                 backend_meta=_backend_columns(self._backend, fields, rows),
                 custom_meta=self._data.tags_of(rows),
+                custom_meta_mode=UPDATE,
                 on_cleared="skip",
             )
         except PartitionCleared:
