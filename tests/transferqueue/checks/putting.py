@@ -154,3 +154,12 @@ async def check_the_same_with_await(url: str, partition: str) -> None:
         assert (await tq.async_kv_batch_get(["k3", "k1"], partition))["note"] == ["hello", "hello"]
         await tq.async_kv_clear(["k1", "k3"], partition)
         assert len((await tq.async_kv_list(partition))[partition]) == 18
+
+
+def check_a_field_may_come_back_different(url: str, partition: str) -> None:
+    with used(ours(url)):
+        tq.kv_put("a", partition, {"x": torch.ones(3)}, None)
+        tq.kv_put("b", partition, {"x": torch.ones(3)}, None)  # by now its dtype is known here
+        tq.kv_clear(["a", "b"], partition)
+        tq.kv_put("c", partition, {"x": torch.ones(3, dtype=torch.int64)}, None)
+        assert tq.kv_batch_get("c", partition)["x"].dtype is torch.int64

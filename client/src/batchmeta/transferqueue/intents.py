@@ -15,7 +15,6 @@ from msgspec import Raw
 from ..columns import METAS, Array, Column
 from ..json_values import encoded
 from ..lazy_columns import Encoded
-from ..schema import FieldSchema
 from ..values import Clear
 from .names import check_fields
 
@@ -24,14 +23,13 @@ from .names import check_fields
 class KvPut:
     """`tags`: one per key, or None. `fields`: names of the data that follows; None: none follows.
 
-    `column`: the tags as JSON. `is_sent`: they are with the service. `known`: the partition's fields.
+    `column`: the tags as JSON. `is_sent`: they are with the service.
     """
 
     tags: Sequence[Mapping[str, Any]] | None
     fields: Sequence[str] | None
     column: Column[Any] | None = None
     is_sent: bool = False
-    known: Mapping[str, FieldSchema] = field(default_factory=dict)
 
     def check(self, rows: int) -> None:
         """Refuse what the service would refuse once the bytes are written, with the error that says so."""

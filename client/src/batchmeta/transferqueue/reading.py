@@ -137,8 +137,10 @@ async def _created(
         batch = await service.insert(partition, keys=keys, tags=intent.column, include=_NAMES)
         intent.is_sent = True
     else:
-        batch = await service.insert(partition, keys=keys, include=PLAIN)
-        intent.known = batch.field_schema or {}
+        is_known = service.fields.knows(partition, intent.fields)
+        batch = await service.insert(partition, keys=keys, include=_NAMES if is_known else PLAIN)
+        if not is_known:
+            service.fields.learn(partition, batch.field_schema)
     # Of this batch only indexes, names of fields and tags are looked at.
     fields = common_fields(batch)
     return made(TheirBatch, members(batch, partition_id, (), [0] * len(batch), absent=fields))

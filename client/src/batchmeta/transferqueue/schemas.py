@@ -80,6 +80,15 @@ def conflict(name: str, value: Any, known: FieldSchema) -> str | None:
     return None
 
 
+def conflicts(data: Any, known: Mapping[str, FieldSchema]) -> str | None:
+    """The first conflict of these fields, or None."""
+    for name, value in data.items():
+        said = conflict(name, value, known[name]) if name in known else None
+        if said is not None:
+            return said
+    return None
+
+
 def _rank(known: FieldSchema) -> int | None:
     if known.shape is not None:
         return len(known.shape)

@@ -12,6 +12,7 @@ from ..errors import ConnectionLost, PartitionConflict, Problem, UnreadableReply
 from ..retries import Retries
 from ..wire.requests import Include
 from .errors import NoService
+from .known_fields import KnownFields
 from .names import SEPARATOR, name_of, theirs_of
 from .raw_client import RawClient
 from .settings import Settings
@@ -26,6 +27,7 @@ class Service:
         retries = Retries(within_s=settings.patience_s)
         self.client = RawClient(settings.url, timeout=settings.timeout_s, retries=retries)
         self.views = Views()
+        self.fields = KnownFields()
         self.unfinished: dict[str, None] = {}  # ids of clears whose bytes could not be deleted yet
         self._prefix = f"{name_of(settings.job)}{SEPARATOR}" if settings.job else ""
         self._expecting: set[str] = set()
@@ -83,6 +85,7 @@ class Service:
         """The partition was deleted: one of its name is a new one."""
         self._expecting.discard(partition)
         self.views.forget(partition)
+        self.fields.forget(partition)
 
     async def close(self) -> None:
         """Close the connections of this loop; calls after it are a RuntimeError."""

@@ -14,7 +14,7 @@ from .clearing import by_partition, delete_bytes
 from .errors import FieldConflict, LateWrite
 from .intents import DATA, KV, DataPut, KvPut, putting, tag_column
 from .names import check_fields
-from .schemas import conflict, is_known, own_schema, wire_schema
+from .schemas import conflicts, is_known, own_schema, wire_schema
 from .service import UPDATE, Service
 
 Meta = Mapping[int, Mapping[str, Any]]
@@ -35,7 +35,7 @@ async def put(
     fields, tags that are no JSON, another dtype, rank or kind (FieldConflict).
     """
     check_fields(data.keys())
-    _check_schemas(data, metadata)
+    await _check_schemas(service, data, metadata)
     with putting(_data_put(metadata)):
         return await theirs(client, data, metadata, partition_id, data_parser=data_parser)
 
@@ -106,13 +106,18 @@ class Report:
         self._data.reported.update(rows)
 
 
-def _check_schemas(data: Any, metadata: Any) -> None:
-    intent = KV.get()
-    known = dict(intent.known) if isinstance(intent, KvPut) else _known(metadata)
-    for name, value in data.items():
-        said = conflict(name, value, known[name]) if name in known else None
-        if said is not None:
-            raise FieldConflict(f"{said}: write it under another name, or convert it. Nothing was written")
+async def _check_schemas(service: Service, data: Any, metadata: Any) -> None:
+    if metadata is None or not metadata.size:
+        return
+    partition = service.partition(metadata.partition_ids[0])
+    if conflicts(data, {**service.fields.of(partition), **_known(metadata)}) is None:
+        return
+    # What is known here may be old: fields are forgotten with their last row, and come back different.
+    batch = await service.client.read(partition, keys=(), include=("field_schema",))
+    service.fields.learn(partition, batch.field_schema)
+    said = conflicts(data, service.fields.of(partition))
+    if said is not None:
+        raise FieldConflict(f"{said}: write it under another name, or convert it. Nothing was written")
 
 
 def _known(metadata: Any) -> dict[str, FieldSchema]:
