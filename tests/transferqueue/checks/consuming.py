@@ -11,7 +11,7 @@ from tensordict import TensorDict
 
 from batchmeta.transferqueue import BadCall, NotEnoughData, UnsupportedSampler
 
-from .planes import info, ours, raised, used
+from .planes import counted, info, ours, raised, used
 
 
 def filled(client: Any, partition: str, rows: int, lengths: list[int] | None = None) -> Any:
@@ -139,7 +139,10 @@ def check_a_checkpoint_goes_back(url: str, partition: str) -> None:
             client.save_controller_checkpoint(path)
             tq.kv_put("a", partition, None, {"n": 2})
             client.get_meta(["x"], 2, partition, task_name="t")
-            client.load_controller_checkpoint(path)
+            with counted() as calls:
+                client.load_controller_checkpoint(path)
+            assert calls[-1].startswith("DELETE /v1/checkpoints/")
+            raised(FileNotFoundError, client.load_controller_checkpoint, str(Path(folder) / "another"))
         assert tq.kv_list(partition) == {partition: {"a": {"n": 1}}}
         assert client.get_meta(["x"], 2, partition, task_name="t").size == 2
 

@@ -132,9 +132,9 @@ def counted() -> Iterator[list[str]]:
     calls: list[str] = []
     send = Connection.send
 
-    async def counting(self: Connection, call: Any, retries: Any = None) -> Any:
+    async def counting(self: Connection, call: Any, *arguments: Any, **named: Any) -> Any:
         calls.append(f"{call.method} {call.path}")
-        return await send(self, call, retries)
+        return await send(self, call, *arguments, **named)
 
     Connection.send = counting  # type: ignore[method-assign]
     try:

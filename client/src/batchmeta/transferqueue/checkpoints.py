@@ -1,7 +1,6 @@
-"""TransferQueue's checkpoints of its controller: the state of the service, in the trainer's own folder."""
+"""TransferQueue's checkpoints of its controller: the state of the service, as a file in the trainer's own folder."""
 
-import asyncio
-import json
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -9,28 +8,34 @@ from uuid import uuid4
 from .errors import AdapterError
 from .service import Service
 
-
-async def save(
-    client: Any,
-    service: Service,
-    path: str,
-) -> None:
-    """Save the service's state, and what is needed to restore it at `path`."""
-    name = f"transferqueue-{uuid4().hex}"
-    saved = await service.client.create_checkpoint(name)
-    note = {"batchmeta_checkpoint": name, "sha256": saved.sha256, "url": service.settings.url}
-    await asyncio.to_thread(Path(path).write_text, json.dumps(note))
+PREFIX = "transferqueue-"
 
 
-async def load(
-    client: Any,
-    service: Service,
-    path: str,
-) -> None:
-    """Restore the state that `save` left at `path`. AdapterError if the service holds partitions of other jobs too."""
+async def save(client: Any, service: Service, path: str) -> None:
+    """Save the service's state as the file `path`. The service keeps no copy."""
+    name = f"{PREFIX}{uuid4().hex}"
+    await service.client.create_checkpoint(name)
+    try:
+        await service.client.download_checkpoint(name, path)
+    finally:
+        await service.client.delete_checkpoint(name)
+
+
+async def load(client: Any, service: Service, path: str) -> None:
+    """Restore the state of the file that `save` wrote, also into another service.
+
+    AdapterError if the service holds partitions of other jobs too, for a restore sets back all of it. Raises
+    FileNotFoundError.
+    """
     await _check_alone(service)
-    note = json.loads(await asyncio.to_thread(Path(path).read_text))
-    await service.client.restore_checkpoint(note["batchmeta_checkpoint"])
+    with Path(path).open("rb") as file:  # noqa: ASYNC230  # read once, where the trainer waits for it anyway
+        name = f"{PREFIX}{file_digest(file, 'sha256').hexdigest()[:32]}"
+    await service.client.upload_checkpoint(name, path)
+    try:
+        await service.client.restore_checkpoint(name)
+    finally:
+        await service.client.delete_checkpoint(name)
+    service.restart()
 
 
 async def _check_alone(service: Service) -> None:

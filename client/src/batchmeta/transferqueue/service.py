@@ -87,6 +87,12 @@ class Service:
         self.views.forget(partition)
         self.fields.forget(partition)
 
+    def restart(self) -> None:
+        """The service went back to a checkpoint: nothing that was remembered holds."""
+        self.views, self.fields = Views(), KnownFields()
+        self.unfinished.clear()
+        self._expecting.clear()
+
     async def close(self) -> None:
         """Close the connections of this loop; calls after it are a RuntimeError."""
         await self.client.aclose()
