@@ -78,14 +78,14 @@ def check_nobody_at_the_url() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        error = raised(NoService, with_units, info(f"http://127.0.0.1:{port}"))
+        error = raised(NoService, with_units, info(f"http://127.0.0.1:{port}", patience_s=0.1))
     assert f"127.0.0.1:{port}" in str(error)
     assert "BATCHMETA_URL" in str(error)
 
 
 def check_somebody_else_at_the_url() -> None:
     with another_server() as url:
-        assert "no batchmeta service" in str(raised(NoService, with_units, info(url)))
+        assert "no batchmeta service" in str(raised(NoService, with_units, info(url, patience_s=0.1)))
 
 
 def check_a_service_that_goes_away(url: str, partition: str) -> None:

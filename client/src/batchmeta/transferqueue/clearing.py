@@ -40,7 +40,10 @@ async def clear_samples(client: Any, service: Service, metadata: Any) -> None:
 
 
 async def clear_partition(client: Any, service: Service, partition_id: str) -> None:
-    """Clear all rows and their bytes, and delete the partition. Nothing where there is none."""
+    """Clear all rows and their bytes, and delete the partition, which stays where bytes could not be deleted.
+
+    Nothing where there is no such partition.
+    """
     manager, partition = manager_of(client), service.partition(partition_id)
     try:
         plans = await plan_all(service, partition)

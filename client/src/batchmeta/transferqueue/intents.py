@@ -52,7 +52,6 @@ class KvGet:
 class KvClear:
     """`plans`: the clear of the keys, planned where TransferQueue looks them up."""
 
-    keys: Sequence[str]
     plans: list[Clear] = field(default_factory=list)
 
 

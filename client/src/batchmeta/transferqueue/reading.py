@@ -148,6 +148,10 @@ async def _created(
 
 async def _planned(service: Service, keys: list[str], partition_id: str, intent: KvClear) -> Any:
     """Plans the clear at once; the batch says no more than that there is something to clear."""
-    intent.plans = await plan_keys(service, service.partition(partition_id), keys)
+    for plan in await plan_keys(service, service.partition(partition_id), keys):
+        if plan.count:
+            intent.plans.append(plan)
+        else:  # nobody will come back to it
+            await service.client.commit_clear(plan.clear_id)
     rows = [index for plan in intent.plans for index in plan.global_indexes]
     return TheirBatch(global_indexes=rows, partition_ids=[partition_id] * len(rows))

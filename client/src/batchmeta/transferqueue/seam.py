@@ -21,6 +21,7 @@ from transfer_queue.metadata import BatchMeta as TheirBatch
 from transfer_queue.storage.managers.base import StorageManager
 
 from ..errors import ConnectionLost, Problem, UnreadableReply
+from ..retries import Retries
 from . import checkpoints, clearing, fetching, loader, reading, statuses, writing
 from .batches import SLOTS
 from .closing import end
@@ -115,7 +116,8 @@ def _arm_manager() -> None:
 
 
 def _arm_interface() -> None:
-    controllers = Controllers(their_interface.TransferQueueController)
+    found = their_interface.TransferQueueController
+    controllers = found if isinstance(found, Controllers) else Controllers(found)
     their_interface.TransferQueueController = controllers
     their_controller.TransferQueueController = controllers
     for name, intent in INTENTS.items():
@@ -143,7 +145,8 @@ def _surrounded(theirs: Callable[..., Any]) -> Callable[..., Any]:
         service = service_of(self)
         if service is None:
             return await theirs(self, *arguments, **named)
-        return await writing.put(theirs, self, service, *arguments, **named)
+        with _told(service.settings.url):
+            return await writing.put(theirs, self, service, *arguments, **named)
 
     return async_put
 
@@ -176,7 +179,7 @@ def _checked(theirs: Callable[..., Any]) -> Callable[..., Any]:
         if info is None:
             theirs(self)
         else:
-            check(info.settings)
+            check(info.settings, Retries(within_s=info.settings.patience_s))
 
     return _connect_to_controller
 
@@ -226,8 +229,7 @@ def _get_intent(given: Mapping[str, Any]) -> KvGet:
 
 
 def _clear_intent(given: Mapping[str, Any]) -> KvClear:
-    keys = given.get("keys", [])
-    return KvClear(keys=[keys] if isinstance(keys, str) else keys)
+    return KvClear()
 
 
 INTENTS: dict[str, Callable[[Mapping[str, Any]], Any]] = {

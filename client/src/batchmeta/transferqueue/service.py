@@ -8,10 +8,9 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from ..batch import BatchMeta
-from ..errors import ConnectionLost, PartitionConflict, Problem, UnreadableReply
+from ..errors import PartitionConflict
 from ..retries import Retries
 from ..wire.requests import Include
-from .errors import NoService
 from .known_fields import KnownFields
 from .names import SEPARATOR, name_of, theirs_of
 from .raw_client import RawClient
@@ -73,14 +72,6 @@ class Service:
         """Members of the tags replace those of the same name."""
         await self.client.patch_custom_meta(partition, tags, global_indexes=global_indexes, custom_meta_mode=UPDATE)
 
-    async def hello(self) -> None:
-        """NoService unless a batchmeta service answers."""
-        url = self.settings.url
-        try:
-            await self.client.server()
-        except (ConnectionLost, UnreadableReply, Problem) as error:
-            raise no_service(url, error) from error
-
     def forget(self, partition: str) -> None:
         """The partition was deleted: one of its name is a new one."""
         self._expecting.discard(partition)
@@ -110,11 +101,3 @@ class Service:
 UPDATE: Literal["update"] = "update"  # as TransferQueue: `dict.update`, and None is a value
 PLAIN: tuple[Include, ...] = ("field_schema", "custom_meta", "field_status")
 EVERYTHING: tuple[Include, ...] = ("field_schema", "custom_meta", "backend_meta", "field_status")
-
-
-def no_service(url: str, error: Exception) -> NoService:
-    """What to do where nobody answers, or somebody else."""
-    return NoService(
-        f"no batchmeta service at {url} ({error}): start one there, correct BATCHMETA_URL, or unset it to go back to "
-        "TransferQueue's own controller"
-    )

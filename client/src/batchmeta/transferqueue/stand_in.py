@@ -10,13 +10,17 @@ from typing import Any
 
 import httpx
 
-from .errors import AdapterError
+from ..blocking_generated import Client
+from ..errors import ConnectionLost, Problem, UnreadableReply
+from ..retries import Retries
+from .errors import AdapterError, NoService
 from .samplers import spec_of
 from .server_info import HttpServerInfo
 from .service import Service
 from .settings import Settings
 
 PATIENCE_S = 600.0  # to start a storage backend takes minutes at most
+FEW = Retries(most=3)
 
 
 class StandIn:
@@ -131,15 +135,13 @@ class Made:
         return ray.remote(num_cpus=0)(StandIn).options(**self._options).remote(info)
 
 
-def check(settings: Settings) -> None:
+def check(settings: Settings, retries: Retries = FEW) -> None:
     """NoService unless the service answers. From a thread of its own, since a loop may be running here."""
-    from ..blocking_generated import Client
-    from ..errors import ConnectionLost, Problem, UnreadableReply
-    from ..retries import Retries
-    from .service import no_service
-
-    with Client(settings.url, timeout=settings.timeout_s, retries=Retries(most=3)) as client:
+    with Client(settings.url, timeout=settings.timeout_s, retries=retries) as client:
         try:
             client.server()
         except (ConnectionLost, Problem, UnreadableReply) as error:
-            raise no_service(settings.url, error) from error
+            raise NoService(
+                f"no batchmeta service at {settings.url} ({error}): start one there, correct BATCHMETA_URL, or unset "
+                "it to go back to TransferQueue's own controller"
+            ) from error
