@@ -5,11 +5,8 @@ plane runs its own code as before.
 """
 
 import copyreg
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
-from functools import wraps
-from inspect import iscoroutinefunction, signature
 from typing import Any
 
 import transfer_queue
@@ -20,16 +17,13 @@ from transfer_queue import interface as their_interface
 from transfer_queue.metadata import BatchMeta as TheirBatch
 from transfer_queue.storage.managers.base import StorageManager
 
-from ..errors import ConnectionLost, Problem, UnreadableReply
-from ..retries import Retries
 from . import checkpoints, clearing, fetching, loader, reading, statuses, writing
 from .batches import SLOTS
-from .closing import end
-from .errors import AdapterError, ServiceFailed, UnsupportedTransferQueue
-from .intents import KvClear, KvGet, KvPut, intending
-from .server_info import HttpServerInfo, info_of, service_of
+from .errors import AdapterError, UnsupportedTransferQueue
+from .replaced import INTENTS, checked, closed, intended, opened, picking, surrounded
+from .server_info import HttpServerInfo
 from .settings import Settings
-from .stand_in import Controllers, check
+from .stand_in import Controllers
 
 OLDEST, NEWEST = (0, 1, 8), (0, 1, 11)
 # Methods of AsyncTransferQueueClient, and ours.
@@ -103,16 +97,16 @@ def _numbers(version: str) -> tuple[int, ...]:
 def _arm_client(kind: Any) -> None:
     for name, ours in (*CLIENT.items(), *CHECKPOINTS.items()):
         if hasattr(kind, name):
-            setattr(kind, name, _picking(getattr(kind, name), ours))
-    kind.async_put = _surrounded(kind.async_put)
-    kind.__init__ = _opened(kind.__init__)
-    kind.close = _closed(kind.close)
-    their_client.TransferQueueClient.close = _closed(their_client.TransferQueueClient.close)
+            setattr(kind, name, picking(getattr(kind, name), ours))
+    kind.async_put = surrounded(kind.async_put)
+    kind.__init__ = opened(kind.__init__)
+    kind.close = closed(kind.close)
+    their_client.TransferQueueClient.close = closed(their_client.TransferQueueClient.close)
 
 
 def _arm_manager() -> None:
-    StorageManager.notify_data_update = _picking(StorageManager.notify_data_update, writing.notify_data_update)
-    StorageManager._connect_to_controller = _checked(StorageManager._connect_to_controller)  # noqa: SLF001  # the seam
+    StorageManager.notify_data_update = picking(StorageManager.notify_data_update, writing.notify_data_update)
+    StorageManager._connect_to_controller = checked(StorageManager._connect_to_controller)  # noqa: SLF001  # the seam
 
 
 def _arm_interface() -> None:
@@ -121,127 +115,9 @@ def _arm_interface() -> None:
     their_interface.TransferQueueController = controllers
     their_controller.TransferQueueController = controllers
     for name, intent in INTENTS.items():
-        replaced = _intended(getattr(their_interface, name), intent)
+        replaced = intended(getattr(their_interface, name), intent)
         for module in (their_interface, transfer_queue):
             setattr(module, name, replaced)
-
-
-def _picking(theirs: Callable[..., Any], ours: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
-    @wraps(theirs)
-    async def method(self: Any, *arguments: Any, **named: Any) -> Any:
-        service = service_of(self)
-        if service is None:
-            return await theirs(self, *arguments, **named)
-        named.pop("socket", None)  # what their decorator fills in
-        with _told(service.settings.url):
-            return await ours(self, service, *arguments, **named)
-
-    return method
-
-
-def _surrounded(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(theirs)
-    async def async_put(self: Any, *arguments: Any, **named: Any) -> Any:
-        service = service_of(self)
-        if service is None:
-            return await theirs(self, *arguments, **named)
-        with _told(service.settings.url):
-            return await writing.put(theirs, self, service, *arguments, **named)
-
-    return async_put
-
-
-def _opened(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(theirs)
-    def __init__(self: Any, client_id: str, controller_info: Any, *arguments: Any, **named: Any) -> None:  # noqa: N807  # it is one
-        if isinstance(controller_info, HttpServerInfo):
-            controller_info = controller_info.opened()
-        theirs(self, client_id, controller_info, *arguments, **named)
-
-    return __init__
-
-
-def _closed(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(theirs)
-    def close(self: Any) -> None:
-        try:
-            end(self)
-        finally:
-            theirs(self)
-
-    return close
-
-
-def _checked(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(theirs)
-    def _connect_to_controller(self: Any) -> None:
-        info = info_of(self)
-        if info is None:
-            theirs(self)
-        else:
-            check(info.settings, Retries(within_s=info.settings.patience_s))
-
-    return _connect_to_controller
-
-
-def _intended(theirs: Callable[..., Any], intent_of: Callable[[Mapping[str, Any]], Any]) -> Callable[..., Any]:
-    """The same function; the calls that it makes see what it is about to do."""
-    bound = signature(theirs).bind_partial
-
-    if iscoroutinefunction(theirs):
-
-        @wraps(theirs)
-        async def coroutine(*arguments: Any, **named: Any) -> Any:
-            with intending(intent_of(bound(*arguments, **named).arguments)):
-                return await theirs(*arguments, **named)
-
-        return coroutine
-
-    @wraps(theirs)
-    def function(*arguments: Any, **named: Any) -> Any:
-        with intending(intent_of(bound(*arguments, **named).arguments)):
-            return theirs(*arguments, **named)
-
-    return function
-
-
-@contextmanager
-def _told(url: str) -> Iterator[None]:
-    """Errors of the client become RuntimeError too, as TransferQueue's callers expect."""
-    try:
-        yield
-    except AdapterError:
-        raise
-    except (Problem, ConnectionLost, UnreadableReply) as error:
-        raise ServiceFailed(f"{error} (the service at {url})") from error
-
-
-def _put_intent(given: Mapping[str, Any]) -> KvPut:
-    tag = given.get("tag")
-    tags = given.get("tags") if tag is None else [tag]
-    fields = given.get("fields")
-    return KvPut(tags=tags, fields=None if fields is None else list(fields.keys()))
-
-
-def _get_intent(given: Mapping[str, Any]) -> KvGet:
-    fields = given.get("select_fields")
-    return KvGet(fields=[fields] if isinstance(fields, str) else fields)
-
-
-def _clear_intent(given: Mapping[str, Any]) -> KvClear:
-    return KvClear()
-
-
-INTENTS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
-    "kv_put": _put_intent,
-    "async_kv_put": _put_intent,
-    "kv_batch_put": _put_intent,
-    "async_kv_batch_put": _put_intent,
-    "kv_batch_get": _get_intent,
-    "async_kv_batch_get": _get_intent,
-    "kv_clear": _clear_intent,
-    "async_kv_clear": _clear_intent,
-}
 
 
 def revive(url: str, settings: Mapping[str, Any], sampler: Mapping[str, Any], is_polling: bool) -> HttpServerInfo:
