@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from batchmeta.errors import PartitionCleared
 from batchmeta.transferqueue.raw_client import RawClient
-from batchmeta.transferqueue.views import View, Views
+from batchmeta.transferqueue.views import MOST, View, Views
 
 pytestmark = pytest.mark.asyncio
 names = (f"views-{n}" for n in count())
@@ -63,3 +63,16 @@ async def test_pages_are_joined(client: RawClient) -> None:
     await client.insert(name, keys=keys)
     assert list((await views.read(client, name)).tags()) == keys
     assert View().tags() == {}
+
+
+async def test_views_are_bounded(client: RawClient) -> None:
+    views, many = Views(), [next(names) for _ in range(3)]
+    for name in many:
+        await client.insert(name, keys=["a"])
+        await views.read(client, name)
+    views.keep_only({many[0], many[2]})
+    assert [views.kept(name, 0) is not None for name in many] == [True, False, True]
+    for place in range(MOST):
+        views._remember(f"other-{place}", View())
+    assert [views.kept(name, 0) for name in many] == [None, None, None]
+    assert len(views._views) == MOST

@@ -104,6 +104,7 @@ def check_what_cannot_be_told_is_refused_before_a_byte(url: str, partition: str)
             ({"a,b": torch.ones(1)}, None),
             ({"x": torch.ones(1)}, {"bytes": b"1"}),
             ({"x": torch.ones(1)}, {"deep": {1: "no text"}}),
+            ({"x": torch.ones(1)}, {"large": "x" * 70_000}),
         ):
             raised((ValueError, TypeError), tq.kv_put, "a", partition, fields, tag)  # type: ignore[arg-type]
         raised(ValueError, tq.kv_batch_put, ["a", "b"], partition, None, [{"one": 1}])

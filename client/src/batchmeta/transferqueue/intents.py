@@ -16,7 +16,10 @@ from ..columns import METAS, Array, Column
 from ..json_values import encoded
 from ..lazy_columns import Encoded
 from ..values import Clear
+from .errors import BadCall
 from .names import check_fields
+
+LARGEST = 65_536  # bytes: the service's limits.max_cell_bytes
 
 
 @dataclass
@@ -100,5 +103,15 @@ def putting(data: DataPut) -> Iterator[None]:
 
 
 def tag_column(tags: Sequence[Mapping[str, Any]]) -> Column[Any]:
-    """The tags as JSON; TypeError or ValueError names what is none."""
-    return Array(Encoded(Raw(encoded(list(tags), "tags")), len(tags), METAS.array))
+    """The tags as JSON; TypeError or ValueError names what is none, or is too large for the service."""
+    body = encoded(list(tags), "tags")
+    if len(body) > LARGEST:
+        _check_sizes(tags)
+    return Array(Encoded(Raw(body), len(tags), METAS.array))
+
+
+def _check_sizes(tags: Sequence[Mapping[str, Any]]) -> None:
+    for place, tag in enumerate(tags):
+        size = len(encoded(tag))
+        if size > LARGEST:
+            raise BadCall(f"tags[{place}] has {size:,} bytes as JSON, and a sample's tags have at most {LARGEST:,}")

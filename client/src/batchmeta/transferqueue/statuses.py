@@ -111,6 +111,7 @@ async def kv_list(
         view = await _view(service, service.partition(partition_id))
         return {} if view is None else {partition_id: view.tags()}
     listed = await service.partitions()
+    service.views.keep_only({partition for _, partition, _ in listed})
     views = await asyncio.gather(*(_view(service, partition, at) for _, partition, at in listed))
     named = zip(listed, views, strict=True)
     return {name: view.tags() for (name, _, _), view in named if view is not None}

@@ -3,7 +3,7 @@
 Tags stay the JSON that came, so that every caller gets objects of its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ _tags = msgspec.json.Decoder(dict[str, dict[str, Any]])
 _encode = msgspec.json.Encoder().encode
 
 Line = tuple[int, bytes]
+MOST = 256  # views; a run makes a partition for each of its steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,24 @@ class Views:
             view = await _refreshed(client, partition, view)
         except Compacted:
             view = await _refreshed(client, partition, View())
-        self._views[partition] = view
+        self._remember(partition, view)
         return view
 
     def kept(self, partition: str, revision: int) -> View | None:
         """The view, if nothing changed since."""
         view = self._views.get(partition)
         return view if view is not None and view.revision >= revision else None
+
+    def keep_only(self, partitions: Container[str]) -> None:
+        """Drop those of partitions that are not there any more."""
+        for partition in [each for each in self._views if each not in partitions]:
+            self.forget(partition)
+
+    def _remember(self, partition: str, view: View) -> None:
+        self._views.pop(partition, None)  # to the end: the one read last goes last
+        self._views[partition] = view
+        while len(self._views) > MOST:
+            self._views.pop(next(iter(self._views)), None)
 
     def forget(self, partition: str) -> None:
         """Drop it."""
