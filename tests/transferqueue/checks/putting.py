@@ -91,10 +91,11 @@ def check_rows_of_two_partitions_in_one_put(url: str, partition: str) -> None:
         rows = [client.kv_retrieve_meta("a", each, create=True) for each in (partition, two)]
         both = tq.BatchMeta.concat(rows)
         both.update_custom_meta([{"n": 0}, {"n": 1}])
-        client.put(TensorDict({"x": torch.ones(2, 2)}, batch_size=[2]), both)
+        client.put(TensorDict({"x": jagged(2, 3)}, batch_size=[2]), both)
         assert tq.kv_list(partition) == {partition: {"a": {"n": 0}}}
         assert tq.kv_list(two) == {two: {"a": {"n": 1}}}
-        assert tq.kv_batch_get("a", two)["x"].shape[0] == 1
+        assert tq.kv_batch_get("a", two)["x"][0].tolist() == [0, 1, 2]
+        assert client.kv_retrieve_meta("a", two).get_shapes("x") == [(3,)]
 
 
 def check_what_cannot_be_told_is_refused_before_a_byte(url: str, partition: str) -> None:
@@ -164,3 +165,19 @@ def check_a_field_may_come_back_different(url: str, partition: str) -> None:
         tq.kv_clear(["a", "b"], partition)
         tq.kv_put("c", partition, {"x": torch.ones(3, dtype=torch.int64)}, None)
         assert tq.kv_batch_get("c", partition)["x"].dtype is torch.int64
+
+
+def check_a_write_during_a_clear_leaves_no_bytes(url: str, partition: str) -> None:
+    with used(ours_in_memory(url)) as client:
+        cells = client.storage_manager.storage_client.cells
+        tq.kv_batch_put(["a", "b"], partition, TensorDict({"x": torch.ones(2, 2)}, batch_size=[2]), None)
+        late = client.kv_retrieve_meta(["a", "b"], partition)
+        service = client._controller.service
+        work = service.client.plan_clear(service.partition(partition), keys=["a"])
+        asyncio.run_coroutine_threadsafe(work, client._loop).result()
+        error = raised(LateWrite, client.put, TensorDict({"y": jagged(2, 3)}, batch_size=[2]), late)
+        gone, alive = late.global_indexes
+        assert error.global_indexes == (gone,)  # type: ignore[attr-defined]
+        assert f"{gone}@y" not in cells
+        assert tq.kv_batch_get("b", partition, "y")["y"][0].tolist() == [0, 1, 2]
+        assert sorted(key for key in cells if key.startswith(f"{alive}@")) == [f"{alive}@x", f"{alive}@y"]

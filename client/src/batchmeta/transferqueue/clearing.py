@@ -64,7 +64,7 @@ async def finish(service: Service, manager: Any, plans: Iterable[Clear]) -> bool
 
 async def finish_job(service: Service, manager: Any) -> int:
     """Finish every pending clear of the job, whoever planned it; how many were finished."""
-    pending = [line for line in await service.client.clears("pending") if service.owns(line.partition_id)]
+    pending = await service.pending_clears()
     done = [await _finished(service, manager, await service.client.seen_clear(line.clear_id)) for line in pending]
     return sum(done)
 

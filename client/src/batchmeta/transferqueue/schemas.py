@@ -31,6 +31,14 @@ def wire_schema(theirs: Mapping[str, Any], global_indexes: Sequence[int]) -> dic
     return {"dtype": dtype, "shapes": list(map(list, shapes))}
 
 
+def part(theirs: Mapping[str, Any], all_indexes: Sequence[int], rows: Sequence[int]) -> Mapping[str, Any]:
+    """The schema for some of the samples that it was made for, with their shapes alone."""
+    shapes = theirs.get("per_sample_shapes")
+    if shapes is None or isinstance(shapes, Mapping) or len(rows) == len(all_indexes):
+        return theirs
+    return {**theirs, "per_sample_shapes": dict(zip(all_indexes, shapes, strict=True))}
+
+
 class TheirSchemas:
     """Schemas of one batch. Fields that share a column of the reply share the list of shapes made of it."""
 

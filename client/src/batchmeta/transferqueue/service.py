@@ -10,6 +10,7 @@ from typing import Any, Literal
 from ..batch import BatchMeta
 from ..errors import PartitionConflict
 from ..retries import Retries
+from ..wire.replies import ClearLine
 from ..wire.requests import Include
 from .known_fields import KnownFields
 from .names import SEPARATOR, name_of, theirs_of
@@ -51,6 +52,10 @@ class Service:
         """Name, id and revision of the job's partitions, in the order they were made."""
         lines = await self.client.partitions(self._prefix or None)
         return [(self.theirs(line.partition_id), line.partition_id, line.revision) for line in lines]
+
+    async def pending_clears(self) -> list[ClearLine]:
+        """Those of the job's partitions, oldest first."""
+        return await self.client.clears("pending", prefix=self._prefix or None)
 
     async def insert(
         self,

@@ -14,7 +14,7 @@ from .clearing import by_partition, delete_bytes
 from .errors import FieldConflict, LateWrite
 from .intents import DATA, KV, DataPut, KvPut, putting, tag_column
 from .names import check_fields
-from .schemas import conflicts, is_known, own_schema, wire_schema
+from .schemas import conflicts, is_known, own_schema, part, wire_schema
 from .service import UPDATE, Service
 
 Meta = Mapping[int, Mapping[str, Any]]
@@ -49,9 +49,8 @@ async def notify_data_update(
     custom_backend_meta: dict[int, dict[str, Any]] | None = None,
 ) -> None:
     """The bytes of these fields are with the backend. LateWrite if rows are gone; their bytes are deleted again."""
-    data = DATA.get() or DataPut()
-    report = Report(manager, service, data, field_schema, custom_backend_meta)
-    for partition, rows in _partitions(data, partition_id, global_indexes).items():
+    report = Report(manager, service, global_indexes, field_schema, custom_backend_meta)
+    for partition, rows in report.partitions(partition_id).items():
         await report.send(partition, rows)
 
 
@@ -76,34 +75,53 @@ class Report:
     """What one report says, for all or some of its rows."""
 
     def __init__(
-        self, manager: Any, service: Service, data: DataPut, schema: Mapping[str, Any], backend: Meta | None
+        self,
+        manager: Any,
+        service: Service,
+        global_indexes: Sequence[int],
+        schema: Mapping[str, Mapping[str, Any]],
+        backend: Meta | None,
     ) -> None:
-        self._manager, self._service, self._data = manager, service, data
-        self._schema, self._backend = schema, backend
+        self._manager, self._service, self._data = manager, service, DATA.get() or DataPut()
+        self._indexes, self._schema, self._backend = global_indexes, schema, backend
+
+    def partitions(self, partition_id: str) -> dict[str, list[int]]:
+        """The rows by their own partitions, where the put names several."""
+        own = self._data.partitions
+        if own is None:
+            return {partition_id: list(self._indexes)}
+        grouped: dict[str, list[int]] = {}
+        for row in self._indexes:
+            grouped.setdefault(own.get(row, partition_id), []).append(row)
+        return grouped
 
     async def send(self, partition: str, rows: list[int]) -> None:
-        """Report rows of one partition."""
-        service, fields = self._service, list(self._schema)
+        """Report rows of one partition. LateWrite for those that are gone; the others are reported."""
         try:
-            produced = await service.client.produce(
-                service.partition(partition),
-                {name: wire_schema(theirs, rows) for name, theirs in self._schema.items()},
-                global_indexes=rows,
-                backend_meta=_backend_columns(self._backend, fields, rows),
-                custom_meta=self._data.tags_of(rows),
-                custom_meta_mode=UPDATE,
-                on_cleared="skip",
-            )
+            gone = await self._produced(partition, rows)
         except PartitionCleared:
             gone = rows
         except SampleClearing as problem:
             gone = [row for row in rows if row in set(problem.global_indexes)] or rows
-        else:
-            gone = [int(row) for row in produced.skipped]
+            left = [row for row in rows if row not in set(gone)]
+            if left:  # the service refused all of them
+                await self.send(partition, left)
         if gone:
-            await delete_bytes(self._manager, partition, gone, fields, self._backend)
+            await delete_bytes(self._manager, partition, gone, list(self._schema), self._backend)
             raise LateWrite(_late(partition, gone, rows), tuple(gone))
         self._data.reported.update(rows)
+
+    async def _produced(self, partition: str, rows: list[int]) -> list[int]:
+        produced = await self._service.client.produce(
+            self._service.partition(partition),
+            {name: wire_schema(part(theirs, self._indexes, rows), rows) for name, theirs in self._schema.items()},
+            global_indexes=rows,
+            backend_meta=_backend_columns(self._backend, list(self._schema), rows),
+            custom_meta=self._data.tags_of(rows),
+            custom_meta_mode=UPDATE,
+            on_cleared="skip",
+        )
+        return [int(row) for row in produced.skipped]
 
 
 async def _check_schemas(service: Service, data: Any, metadata: Any) -> None:
@@ -141,15 +159,6 @@ def _data_put(metadata: Any) -> DataPut:
 
 def _changed_tags(metadata: Any) -> Column[Any] | None:
     return tag_column(metadata.custom_meta) if any(metadata.custom_meta) else None
-
-
-def _partitions(data: DataPut, partition_id: str, rows: list[int]) -> dict[str, list[int]]:
-    if data.partitions is None:
-        return {partition_id: rows}
-    grouped: dict[str, list[int]] = {}
-    for row in rows:
-        grouped.setdefault(data.partitions.get(row, partition_id), []).append(row)
-    return grouped
 
 
 def _backend_columns(
