@@ -12,9 +12,9 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import IO, Any, Literal, NamedTuple, Self, cast
 from uuid import uuid4
 
@@ -37,6 +37,7 @@ END_S = 5.0
 POLL_S = 0.02
 LOOK_S = 0.5
 TAIL = 4096
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class PeerFailed(Exception):
@@ -53,7 +54,9 @@ class Rate(NamedTuple):
 class Peer:
     """A running peer and its pipe. Every call but `close` raises PeerFailed."""
 
-    def __init__(self, name: str, command: Sequence[str], answer_s: float = ANSWER_S) -> None:
+    def __init__(
+        self, name: str, command: Sequence[str], answer_s: float = ANSWER_S, environment: Mapping[str, str] = NOTHING
+    ) -> None:
         self.name = name
         self._answer_s = answer_s
         self._mark = f"{MARK}={uuid4().hex}"
@@ -63,7 +66,7 @@ class Peer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env=os.environ | dict([self._mark.split("=")]),
+            env={**os.environ, **environment, **dict([self._mark.split("=")])},
             start_new_session=True,
         )
         self._requests = cast(IO[bytes], self._process.stdin)

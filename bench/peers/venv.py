@@ -1,6 +1,8 @@
 """The peers' venvs: made once each, by package name, in a cache folder outside the checkout. Nothing of ours goes in.
 
-A marker written last says that a venv is complete; whatever lacks it, or was made from other pins, is made anew.
+Where our client and a peer must be in one process, a second venv has the client of this checkout and sees the peer's
+packages too. A marker written last says that a venv is complete; whatever lacks it, or was made from other
+requirements, is made anew.
 """
 
 import fcntl
@@ -8,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +20,9 @@ Log = Callable[[str], None]
 # torch goes in first and pinned: left to the peer's open-ended wish, pip may fetch gigabytes for a GPU not here.
 TORCH = "torch==2.13.0"
 MARKER = "complete.txt"
+CHECKOUT = Path(__file__).resolve().parents[2]
+# What a venv gets to run on both planes: openYuanrong is the second storage backend.
+OURS = (f"-e {CHECKOUT / 'client'}[fast]", "openyuanrong-datasystem==0.8.1")
 
 
 class PeerMissing(Exception):
@@ -25,14 +31,24 @@ class PeerMissing(Exception):
 
 def python_of(name: str, version: str, log: Log) -> Path:
     """The interpreter of the venv that holds `name` at `version`, made if need be. Raises PeerMissing."""
-    folder = cache_folder() / f"{name}-{version}"
-    requirements = (TORCH, f"{name}=={version}")
+    return _made(cache_folder() / f"{name}-{version}", (TORCH, f"{name}=={version}"), f"{name} {version}", log)
+
+
+def python_with_ours(name: str, version: str, log: Log) -> Path:
+    """The interpreter of a venv with our client that sees the packages of the peer's own. Raises PeerMissing."""
+    peer = python_of(name, version, log).parents[1]
+    # One for each checkout, since the client in it is that of the checkout.
+    folder = cache_folder() / f"{name}-{version}+batchmeta-{zlib.crc32(str(CHECKOUT).encode()):08x}"
+    return _made(folder, OURS, f"{name} {version} with batchmeta", log, on=peer)
+
+
+def _made(folder: Path, requirements: Sequence[str], peer: str, log: Log, on: Path | None = None) -> Path:
     try:
         with _locked(folder):
             if not _is_complete(folder, requirements):
-                _make(folder, requirements, f"{name} {version}", log)
+                _make(folder, requirements, peer, log, on)
     except OSError as error:
-        raise PeerMissing(f"{name} {version} cannot be installed: {error}") from error
+        raise PeerMissing(f"{peer} cannot be installed: {error}") from error
     return _python(folder)
 
 
@@ -53,16 +69,20 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _is_complete(folder: Path, requirements: Sequence[str]) -> bool:
     marker = folder / MARKER
-    return marker.exists() and marker.read_text().split() == list(requirements) and _python(folder).exists()
+    return marker.exists() and marker.read_text().splitlines() == list(requirements) and _python(folder).exists()
 
 
-def _make(folder: Path, requirements: Sequence[str], peer: str, log: Log) -> None:
+def _make(folder: Path, requirements: Sequence[str], peer: str, log: Log, on: Path | None) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     log(f"making a venv for {peer} in {folder} (once; a few minutes)")
     _run([sys.executable, "-m", "venv", str(folder)], peer)
+    if on is not None:
+        # A path file: a second copy of the packages would take a gigabyte.
+        (_packages(folder) / "peer.pth").write_text(f"{_packages(on)}\n")
     for requirement in requirements:
         log(f"installing {requirement}")
-        _run([str(_python(folder)), "-m", "pip", "install", "--disable-pip-version-check", requirement], peer)
+        words = requirement.split(" ", 1)
+        _run([str(_python(folder)), "-m", "pip", "install", "--disable-pip-version-check", *words], peer)
     (folder / MARKER).write_text("\n".join(requirements) + "\n")
 
 
@@ -84,3 +104,7 @@ def _reason(output: str) -> str:
 
 def _python(folder: Path) -> Path:
     return folder / "bin" / "python"
+
+
+def _packages(folder: Path) -> Path:
+    return next((folder / "lib").glob("python*/site-packages"))

@@ -1,0 +1,1 @@
+"""TransferQueue on batchmeta: its users' code, run on its own controller and on ours."""
