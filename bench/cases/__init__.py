@@ -19,6 +19,7 @@ from . import (
     restart,
     shape,
     soak,
+    transferqueue,
     waiting,
 )
 
@@ -30,6 +31,7 @@ CASES: tuple[Case, ...] = (
     puts.CASE,
     claims.CASE,
     delete.CASE,
+    transferqueue.CASE,
     shape.CASE,
     loop.CASE,
     parked.CASE,

@@ -354,10 +354,15 @@ def serve(verbs: Mapping[str, Verb], answers: TextIO) -> None:
         tell(answers, answer)
 
 
-def main() -> None:
-    # The pipe is for answers alone: whatever else is printed, here or in a process started here, goes to stderr.
+def answering() -> TextIO:
+    """The pipe, for answers alone: whatever else is printed, here or in a process started here, goes to stderr."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    return answers
+
+
+def main() -> None:
+    answers = answering()
     torch.set_num_threads(1)  # as in an actor with one CPU
     side = Controller() if sys.argv[1:] == [CONTROLLER] else Peer()
     serve(side.verbs(), answers)

@@ -36,7 +36,7 @@ def test_a_smoke_run_goes_through_all_cases(tmp_path: Path) -> None:
         said, wrong = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 0, said + wrong
     found = json.loads(out.read_text())
-    assert len(found["cases"]) == 18
+    assert len(found["cases"]) == 19
     lines = [line for case in found["cases"].values() for line in case["lines"]]
     assert {line["state"] for line in lines} <= {"-", "not measured"}
     assert "lag of a 1 ms ticker" in " ".join(said.split())

@@ -4,24 +4,21 @@ It runs in a venv that holds TransferQueue and our client. With a URL, batchmeta
 one, TransferQueue keeps its own controller. Ray is started once, TransferQueue once for each configuration.
 """
 
-import json
-import os
-import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import ray
 import transfer_queue as tq
 from omegaconf import OmegaConf
 
+from bench.peers.transferqueue import Json, answering, serve
+
 from .log import Log
 from .table import FLOWS
 
-Json = dict[str, Any]
 SHOWN_FRAMES = 3
 CONTROLLERS: Mapping[str, Json] = {
     "sequential": {},
@@ -61,9 +58,9 @@ class Plane:
         try:
             getattr(import_module(f"{__package__}.{chosen.module}"), chosen.function)(log)
             log.see("left behind", tq.get_client().get_partition_list())
-        except BaseException:
+        except Exception as error:
             self.close()  # what this flow left must not be what the next one finds
-            raise
+            raise FlowFailed(f"{type(error).__name__}: {error} ({_where(error)})") from error
         return {"steps": log.steps}
 
     def _configure(self, controller: str) -> None:
@@ -99,25 +96,19 @@ def _short_folder() -> str:
     return tempfile.mkdtemp(prefix="tq-", dir="/tmp")
 
 
-def _answer(verbs: Mapping[str, Callable[..., Json]], line: str) -> Json:
-    request = json.loads(line)
-    try:
-        return verbs[request.pop("do")](**request)
-    except Exception as error:  # noqa: BLE001  # the other end of the pipe is told
-        last = traceback.extract_tb(error.__traceback__)[-SHOWN_FRAMES:]
-        where = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in last)
-        return {"error": f"{type(error).__name__}: {error} ({where})"}
+class FlowFailed(Exception):
+    """A flow raised what it did not expect; the message says where."""
+
+
+def _where(error: BaseException) -> str:
+    last = traceback.extract_tb(error.__traceback__)[-SHOWN_FRAMES:]
+    return ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in last)
 
 
 def main() -> None:
-    """Answer until the pipe closes. What libraries print goes to stderr, as stdout is the pipe."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    plane = Plane()
-    verbs = {"start": plane.start, "run": plane.run, "close": plane.close}
-    for line in sys.stdin:
-        answers.write(json.dumps(_answer(verbs, line)) + "\n")
-        answers.flush()
+    """Answer until the pipe closes."""
+    plane, answers = Plane(), answering()
+    serve({"start": plane.start, "run": plane.run, "close": plane.close}, answers)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ from typing import Any
 
 from bench.peers.plain import Json, Plain
 
-NOTHING_RAISED = "nothing was raised"
+from .table import NOTHING_RAISED
+
+KNOWN = ("builtins", "transfer_queue")
 
 
 class Log:
@@ -32,11 +34,13 @@ class Log:
         self.see(step, [self._number(int(index)) for index in indexes])
 
     def refused(self, step: str, call: Callable[[], Any]) -> None:
-        """Keep what kind of error a call raises: texts differ, kinds are what a caller can rely on."""
+        """Keep what kind of error a call raises, as far as callers know it: Python's own or TransferQueue's."""
         try:
             call()
         except Exception as error:  # noqa: BLE001  # whatever it is, it is what the flow saw
-            self.see(step, type(error).__name__)
+            self.see(
+                step, next(kind.__name__ for kind in type(error).__mro__ if kind.__module__.split(".")[0] in KNOWN)
+            )
         else:
             self.see(step, NOTHING_RAISED)
 

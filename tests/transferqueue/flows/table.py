@@ -6,6 +6,9 @@ Names alone, so that the tests can be listed where TransferQueue is not installe
 from collections.abc import Mapping
 from typing import NamedTuple
 
+# What a flow sees where an error was asked for and none came.
+NOTHING_RAISED = "nothing was raised"
+
 
 class Flow(NamedTuple):
     """A function of a module in this folder, and the configuration that it runs with (child.py has them)."""
