@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         return _say(f"there is no case {unknown[0]!r}: use {', '.join(known)}", 2)
     if given.list:
-        sys.stdout.write("".join(f"{case.name:12} {case.measures}\n" for case in CASES))
+        sys.stdout.write("".join(f"{case.name:14} {case.measures}\n" for case in CASES))
         return 0
     scale = SMOKE if given.smoke else QUICK if given.quick else FULL
     if given.profile:

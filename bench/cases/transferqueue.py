@@ -36,12 +36,14 @@ def run(place: Place) -> Outcome:
         return Outcome([Line(_row(call), note="not without TransferQueue") for call in WHAT])
     with ExitStack() as stack:
         server = stack.enter_context(place.server("transferqueue"))
+        sides: dict[str, Plane] = {}
         try:
-            sides = {SEED: Plane.on(None, SEED, place.tell), OURS: Plane.on(server.url, SEED, place.tell)}
+            for side, url in ((SEED, None), (OURS, server.url)):
+                place.tell(f"starting TransferQueue on {'its own controller' if url is None else 'ours'}")
+                sides[side] = Plane.on(url, SEED, place.tell)
+                stack.callback(sides[side].close)
         except PeerMissing as error:
             return Outcome([unmeasured(_row(call), f">= {LEAST[call]:g} x", str(error)) for call in WHAT])
-        for side in sides.values():
-            stack.callback(side.close)
         return _measured(place, sides)
 
 

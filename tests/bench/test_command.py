@@ -137,6 +137,7 @@ def test_list_names_all_cases(capsys: pytest.CaptureFixture[str]) -> None:
         "puts",
         "claims",
         "delete",
+        "transferqueue",
         "shape",
         "loop",
         "parked",

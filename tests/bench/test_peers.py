@@ -45,7 +45,7 @@ for line in sys.stdin:
 """
 # In place of Python: makes a "venv" that holds itself, and of packages knows all but those of version 9.9.
 FAKE_PYTHON = """#!/bin/sh
-if [ "$2" = venv ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; exit; fi
+if [ "$2" = venv ]; then mkdir -p "$3/bin" "$3/lib/python3.0/site-packages" && cp "$0" "$3/bin/python"; exit; fi
 for last; do :; done
 echo "$last" >> INSTALLED
 case "$last" in
@@ -252,6 +252,24 @@ def test_a_venv_of_other_pins_is_made_anew(cache: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(venv, "TORCH", "torch==3.0")
     venv.python_of("TransferQueue", "1.0", lambda _: None)
     assert installed(cache)[2:] == ["torch==3.0", "TransferQueue==1.0"]
+
+
+def test_a_venv_with_ours_sees_the_packages_of_the_peer_which_stays_as_it_is(cache: Path) -> None:
+    python = venv.python_with_ours("TransferQueue", "1.0", lambda _: None)
+    ours, theirs = python.parents[1], cache / "TransferQueue-1.0"
+    assert ours.parent == cache
+    assert ours.name.startswith("TransferQueue-1.0+batchmeta-")
+    packages = "lib/python3.0/site-packages"
+    assert (ours / packages / "peer.pth").read_text() == f"{theirs / packages}\n"
+    assert [*(theirs / packages).iterdir()] == []
+    assert installed(cache)[2:] == [f"{ROOT}/client[fast]", "openyuanrong-datasystem==0.8.1"]
+    assert venv.python_with_ours("TransferQueue", "1.0", print) == python
+    assert len(installed(cache)) == 4
+
+
+def test_a_venv_with_ours_of_a_peer_that_is_not_there_is_missing(cache: Path) -> None:
+    with pytest.raises(PeerMissing, match=r"^TransferQueue 9\.9 cannot be installed"):
+        venv.python_with_ours("TransferQueue", "9.9", print)
 
 
 def test_a_cache_that_cannot_be_written_is_a_missing_peer(cache: Path) -> None:

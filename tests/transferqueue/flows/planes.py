@@ -1,17 +1,15 @@
 """Both planes of one storage backend: TransferQueue's own controller and batchmeta, each in processes of its own."""
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from bench.peers.peer import Peer
-from bench.peers.venv import python_with_ours
 from demo.yuanrong_worker import yuanrong_storage
+from tests.conftest import ROOT
+from tests.transferqueue.both import VERSION, python_of_both
 
-ROOT = Path(__file__).resolve().parents[3]
-VERSION = os.environ.get("TEST_TRANSFERQUEUE_VERSION", "0.1.11")
 CHILD = ("-m", "tests.transferqueue.flows.child")
 ANSWER_S = 240.0
 ENVIRONMENT = {
@@ -48,8 +46,3 @@ def plane(backend: str, url: str | None, folder: Path) -> Iterator[Plane]:
         started = stack.enter_context(Plane(name, command, ANSWER_S, environment))
         started.begin(url, backend, 0 if storage is None else storage.port)
         yield started
-
-
-def python_of_both() -> Path:
-    """The interpreter of the venv with TransferQueue and our client. Raises PeerMissing."""
-    return python_with_ours("TransferQueue", VERSION, print)
