@@ -7,11 +7,9 @@ calls of its interface on one loop, so bytes of small rows move too. Metadata al
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Mapping
-from tempfile import mkdtemp
 from time import perf_counter
 from typing import Any
 
-import ray
 import torch
 import transfer_queue as tq
 from omegaconf import OmegaConf
@@ -20,6 +18,7 @@ from tensordict.tensorclass import NonTensorStack
 from transfer_queue.metadata import BatchMeta
 
 from .plain import Plain
+from .ray_child import start_ray
 from .transferqueue import Json, Profile, answering, serve, touch
 
 TOLD, STORED, CLEARED = "train@step_0", "stored", "cleared"
@@ -43,10 +42,7 @@ class Plane:
 
     def start(self, url: str | None) -> Json:
         """Start Ray and TransferQueue; with a URL on our service."""
-        # Its actors ask for a processor each; the machine may have fewer.
-        ray.init(
-            address="local", num_cpus=16, include_dashboard=False, log_to_driver=False, _temp_dir=mkdtemp("", "tq-")
-        )
+        start_ray()
         if url is not None:
             from batchmeta.transferqueue import install
 

@@ -1,29 +1,26 @@
 """Our side of the pipe to plane_child.py: TransferQueue on its own controller, or on a service of ours."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from .peer import NAME, Peer, PeerFailed
-from .venv import CHECKOUT, Log, PeerMissing, python_with_ours
+from .peer import NAME, PeerFailed
+from .ray_peer import RayPeer, command_of
+from .venv import Log, PeerMissing
 
 Call = Literal[
     "notify", "kv_put", "tags", "kv_batch_get", "get_meta", "kv_retrieve_meta", "kv_list", "check_consumption", "clear"
 ]
-CHILD = ("-m", "bench.peers.plane_child")
-# No -I here: the child imports from the checkout, beside TransferQueue's packages and our client's.
-ENVIRONMENT: Mapping[str, str] = {"PYTHONPATH": str(CHECKOUT)}
+CHILD = "bench.peers.plane_child"
 
 
-class Plane(Peer):
+class Plane(RayPeer):
     """A running TransferQueue. Every call but `close` raises PeerFailed."""
 
     @classmethod
     def on(cls, url: str | None, version: str, log: Log) -> Self:
         """With a URL on our service, else on its own controller. Raises PeerMissing."""
-        command = [str(python_with_ours(NAME, version, log)), *CHILD]
         name = f"{NAME} {version} on {'its own controller' if url is None else 'batchmeta'}"
-        plane = cls(name, command, environment=ENVIRONMENT)
+        plane = cls(name, command_of(version, CHILD, log))
         try:
             plane._ask(do="start", url=url)
         except PeerFailed as error:

@@ -1,11 +1,11 @@
 """The venv in which TransferQueue and our client are together, and whether the tests that need it are to run."""
 
 import os
-from pathlib import Path
 
 import pytest
 
-from bench.peers.venv import PeerMissing, python_with_ours
+from bench.peers.ray_peer import command_of
+from bench.peers.venv import PeerMissing
 
 VERSION = os.environ.get("TEST_TRANSFERQUEUE_VERSION", "0.1.11")
 wanted = pytest.mark.skipif(
@@ -14,10 +14,10 @@ wanted = pytest.mark.skipif(
 )
 
 
-def python_of_both() -> Path:
-    """The interpreter of that venv, made if need be; the test is skipped where it cannot be, and fails in CI."""
+def command(module: str) -> list[str]:
+    """What runs a module there, the venv made if need be. Where it cannot be, the test is skipped; in CI it fails."""
     try:
-        return python_with_ours("TransferQueue", VERSION, print)
+        return command_of(VERSION, module, print)
     except PeerMissing as error:
         if os.environ.get("CI") == "true":
             raise

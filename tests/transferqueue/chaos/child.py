@@ -1,14 +1,13 @@
 """The job at the end of a pipe: `python -m tests.transferqueue.chaos.child`, one JSON object a line each way."""
 
 from collections.abc import Callable, Mapping
-from tempfile import mkdtemp
 from typing import Any
 
-import ray
 import transfer_queue as tq
 from omegaconf import OmegaConf
 
 from batchmeta.transferqueue import install
+from bench.peers.ray_child import start_ray
 from bench.peers.transferqueue import Json, answering, serve
 
 from .job import Job
@@ -40,10 +39,8 @@ class Child:
         }
 
     def ray(self) -> Json:
-        """Start it. Its processors are counted for placement alone."""
-        ray.init(
-            address="local", num_cpus=16, include_dashboard=False, log_to_driver=False, _temp_dir=mkdtemp("", "tq-")
-        )
+        """Start it."""
+        start_ray()
         return {}
 
     def begin(self, url: str) -> Json:

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from bench.peers.peer import Peer
-from tests.conftest import ROOT
-from tests.transferqueue.both import python_of_both, wanted
+from bench.peers.ray_peer import RayPeer
+from tests.transferqueue.both import command, wanted
 
 from .service import Service
 
@@ -21,14 +20,13 @@ KEYS = [f"k{number}" for number in range(24)]
 ANSWER_S = 240.0
 STORAGE_S = 2
 ENVIRONMENT = {
-    "PYTHONPATH": str(ROOT),
     "TQ_SIMPLE_STORAGE_SEND_RECV_TIMEOUT": str(STORAGE_S),
     "TQ_SIMPLE_STORAGE_MAX_ATTEMPTS": "1",
     "TQ_SIMPLE_STORAGE_PROBE_TIMEOUT": "1",
 }
 
 
-class Job(Peer):
+class Job(RayPeer):
     """A running child.py: `ask` calls one of its verbs."""
 
     def ask(self, do: str, **given: object) -> dict[str, Any]:
@@ -39,8 +37,7 @@ class Job(Peer):
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Job]:
     """Ray, for all tests of this file."""
-    command = [str(python_of_both()), "-m", "tests.transferqueue.chaos.child"]
-    with Job("the job", command, ANSWER_S, ENVIRONMENT) as job:
+    with Job("the job", command("tests.transferqueue.chaos.child"), ANSWER_S, ENVIRONMENT) as job:
         job.ask("ray")
         yield job
 

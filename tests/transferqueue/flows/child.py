@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
-import ray
 import transfer_queue as tq
 from omegaconf import OmegaConf
 
+from bench.peers.ray_child import start_ray
 from bench.peers.transferqueue import Json, answering, serve
 
 from .log import Log
@@ -40,8 +40,7 @@ class Plane:
         self._backend = {"storage_backend": backend} | (
             {"Yuanrong": {"auto_init": False, "worker_port": port}} if port else {}
         )
-        # The processors are counted for placement alone, and TransferQueue asks for one per actor.
-        ray.init(address="local", num_cpus=16, include_dashboard=False, log_to_driver=False, _temp_dir=_short_folder())
+        start_ray()
         self._is_theirs = url is None
         if url is not None:
             from batchmeta.transferqueue import install
@@ -89,11 +88,6 @@ class Plane:
             self._running = ""
             tq.close()
         return {}
-
-
-def _short_folder() -> str:
-    """Ray's sockets are in it, and the path of a socket is short."""
-    return tempfile.mkdtemp(prefix="tq-", dir="/tmp")
 
 
 class FlowFailed(Exception):

@@ -25,6 +25,9 @@ DIFFERENCES: dict[tuple[str, str, str], Difference] = {
     ("Yuanrong", "async: a loop per call", "clear of an emptied partition"): Difference(
         "RuntimeError", NOTHING_RAISED, "a partition without rows has no bytes to delete, so there is nothing to refuse"
     ),
+    (ANY, "groups", "no whole groups, too few rows"): Difference(
+        NOTHING_RAISED, "RuntimeError", "a wrong batch size is refused at once, not first when enough rows are there"
+    ),
     (ANY, "torn groups", "claim"): Difference(
         [1, 2], [], "answers of two prompts are no group, though their indexes follow each other"
     ),

@@ -5,15 +5,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.peers.peer import Peer
+from bench.peers.ray_peer import RayPeer
 from demo.yuanrong_worker import yuanrong_storage
-from tests.conftest import ROOT
-from tests.transferqueue.both import VERSION, python_of_both
+from tests.transferqueue.both import VERSION, command
 
-CHILD = ("-m", "tests.transferqueue.flows.child")
+CHILD = "tests.transferqueue.flows.child"
 ANSWER_S = 240.0
 ENVIRONMENT = {
-    "PYTHONPATH": str(ROOT),
     "RAY_DEDUP_LOGS": "0",
     # TransferQueue's controller stands still while a claim waits for rows; here none is to come.
     "TQ_CONTROLLER_GET_METADATA_TIMEOUT": "0",
@@ -23,7 +21,7 @@ ENVIRONMENT = {
 EXPECTED = {"SimpleStorage": "1", "Yuanrong": "4"}
 
 
-class Plane(Peer):
+class Plane(RayPeer):
     """A running child.py."""
 
     def begin(self, url: str | None, backend: str, port: int) -> None:
@@ -40,9 +38,8 @@ def plane(backend: str, url: str | None, folder: Path) -> Iterator[Plane]:
     """With a URL batchmeta's, else TransferQueue's own. Raises PeerMissing."""
     with ExitStack() as stack:
         storage = stack.enter_context(yuanrong_storage(folder / "yuanrong")) if backend == "Yuanrong" else None
-        command = [str(python_of_both()), *CHILD]
         environment = ENVIRONMENT | {"TQ_PRE_ALLOC_SAMPLE_NUM": EXPECTED[backend]}
         name = f"TransferQueue {VERSION} on {'its own controller' if url is None else 'batchmeta'}"
-        started = stack.enter_context(Plane(name, command, ANSWER_S, environment))
+        started = stack.enter_context(Plane(name, command(CHILD), ANSWER_S, environment))
         started.begin(url, backend, 0 if storage is None else storage.port)
         yield started

@@ -20,7 +20,10 @@ def groups(log: Log) -> None:
         claimed = client.get_meta(["input_ids", "reward"], 2, PARTITION, task_name="train")
         log.see_rows(f"claim after the {step} put", claimed.global_indexes)
     log.see("claim of nothing left", client.get_meta(["input_ids", "reward"], 2, PARTITION, task_name="train").size)
-    log.refused("no multiple of the group", lambda: client.get_meta(FIELDS, 3, PARTITION, task_name="train"))
+    for rows, task in (("enough", "odd"), ("too few", "train")):
+        log.refused(
+            f"no whole groups, {rows} rows", lambda task=task: client.get_meta(FIELDS, 3, PARTITION, task_name=task)
+        )
     log.see_rows("claim of another task", client.get_meta(FIELDS, 4, PARTITION, task_name="eval").global_indexes)
     asked = {"dp_rank": 0, "batch_index": 0, "task_name": "ranks", "partition_id": PARTITION}
     for member in ("one", "other"):

@@ -34,7 +34,7 @@ def planes(
 def test_a_flow_sees_the_same_on_both_planes(planes: tuple[str, Plane, Plane], flow: str) -> None:
     backend, *both = planes
     if FLOWS[flow].forks and backend == "Yuanrong":
-        return  # see table.py
+        pytest.skip("openYuanrong's client hangs now and then in a forked process")
     theirs, ours = split(backend, flow, *(plane.run(flow) for plane in both))
     assert list(theirs) == list(ours)
     assert difference(theirs, ours, flow) is None
