@@ -4,7 +4,7 @@ It runs in a venv that holds TransferQueue and our client. With a URL, batchmeta
 one, TransferQueue keeps its own controller. Ray is started once, TransferQueue once for each configuration.
 """
 
-import tempfile
+import os
 import traceback
 from collections.abc import Mapping
 from importlib import import_module
@@ -14,6 +14,7 @@ import transfer_queue as tq
 from omegaconf import OmegaConf
 
 from bench.peers.ray_child import start_ray
+from bench.peers.ray_peer import FOLDER
 from bench.peers.transferqueue import Json, answering, serve
 
 from .log import Log
@@ -70,7 +71,7 @@ class Plane:
         tq.init(OmegaConf.create(conf, flags={"allow_objects": True}))
         self._running = controller
         if self._is_theirs:
-            self._empty = f"{tempfile.mkdtemp()}/empty.pkl"
+            self._empty = f"{os.environ[FOLDER]}/empty.pkl"
             tq.get_client().save_controller_checkpoint(self._empty)
 
     def _forget(self) -> None:
