@@ -5,8 +5,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.peers.ray_peer import RayPeer
 from demo.yuanrong_worker import yuanrong_storage
+
+from bench.peers.ray_peer import RayPeer
 from tests.transferqueue.both import VERSION, command
 
 CHILD = "tests.transferqueue.flows.child"
