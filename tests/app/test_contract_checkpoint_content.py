@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from demo.processes import wait_until
 
 from core.journal import BEFORE_FIRST
 from core.snapshot.checkpoint_file import encode
+from crew.processes import wait_until
 from tests.conftest import ServerProcess
 
 from .service import Api, refused

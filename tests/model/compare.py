@@ -39,6 +39,7 @@ NOT_STATE = {
     "_located",
 }
 DERIVED = {
+    "over_until",
     "_pack",
     "_placements",
     "_asked",

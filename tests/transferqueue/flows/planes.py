@@ -5,9 +5,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from demo.yuanrong_worker import yuanrong_storage
-
 from bench.peers.ray_peer import RayPeer
+from crew.yuanrong_worker import yuanrong_storage
 from tests.transferqueue.both import VERSION, command
 
 CHILD = "tests.transferqueue.flows.child"
