@@ -20,7 +20,7 @@ class Inside:
     def __init__(self) -> None:
         self.engine = new_engine()
         self.request = Read(fields=list(FIELDS), include=PARTS, compact=True)
-        self.render = batch_meta_render.page()
+        self.render = batch_meta_render.page
 
     def load(self, rows: int, backend: Backend) -> None:
         """`rows` rows, in place of those before."""
