@@ -97,7 +97,7 @@ def step(world: World, what: str, a: int, b: int, c: int) -> None:
     calls: dict[str, tuple[Any, ...]] = {
         "wait": (claim, P, request(a, b, c, a % 2 == 0)),
         "put": (produce, P, new, True, fields, {}),
-        "add": (insert, P, b % 3 + 1, RowWrite(), False),
+        "add": (insert, P, b % 3 + 1, RowWrite(), View()),
         "write": (produce, P, RowWrite(some), False, fields, {}),
         "field": (produce, P, RowWrite(some), False, {"h": TENSOR}, {}),
         "tag": (patch_custom_meta, P, RowWrite(some, custom_meta=metas[: len(some)])),
