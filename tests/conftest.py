@@ -1,6 +1,7 @@
 """Fixtures for all: real servers as real processes, on free ports, ended by their process id."""
 
 import atexit
+import gc
 import os
 import re
 import select
@@ -40,6 +41,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: turn(group(item)))
     for item in items:
         item.add_marker(pytest.mark.xdist_group(group(item)))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected lives until the end: without this each full collection walks through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @cache
