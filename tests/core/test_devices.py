@@ -1,7 +1,7 @@
 """The device is a setting: one that is not there is a clear error; `auto` measures; the engine's tests pass on others.
 
-The others are torch's CPU and a simulated NPU (simulated_npu.py), each in a process that runs the same files again.
-TEST_LONG=1: with the suites of all samplers, not of two.
+The other is a simulated NPU (simulated_npu.py), in a process that runs the same files again. Torch's CPU is in
+test_words.py. TEST_LONG=1: those files on torch's CPU too, and with them the suites of all samplers.
 """
 
 import os
@@ -19,13 +19,12 @@ from ..conftest import ROOT
 from .world import DEVICE_VARIABLE, add, device_tested, new_engine, on_torch
 
 LONG = os.environ.get("TEST_LONG") == "1"
-SAMPLERS = "tests/contracts/test_samplers.py"
 ENGINE_TESTS = (
     "tests/core/test_words.py",
     "tests/core/test_readiness.py",
     "tests/core/test_schema.py",
     "tests/model/test_model.py::test_the_engine_is_the_model",
-    *([SAMPLERS] if LONG else [f"{SAMPLERS}::TestGrpoGroup", f"{SAMPLERS}::TestRankAware"]),
+    *(["tests/contracts/test_samplers.py"] if LONG else []),
 )
 TESTED = os.environ.get(DEVICE_VARIABLE)
 ON_NPU = TESTED == "npu"
@@ -92,7 +91,7 @@ def test_the_measure_is_seconds_of_the_readiness_check(device: Device) -> None:
 
 
 @pytest.mark.skipif(TESTED is not None, reason="this is that process")
-@pytest.mark.parametrize("device", ["torch", "npu"])
+@pytest.mark.parametrize("device", ["torch", "npu"] if LONG else ["npu"])
 def test_the_engine_tests_pass_on_a_device_of_torch(device: str) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, *ENGINE_TESTS]
     environment = {**os.environ, DEVICE_VARIABLE: device, "TEST_LONG": "0"}  # all suites, and each as long as ever
