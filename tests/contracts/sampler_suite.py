@@ -1,9 +1,11 @@
 """What every sampler must do, whatever it prefers: subclass `SamplerContract` and name the sampler and its arguments.
 
 States are drawn: rows in groups, some ready, some consumed, some cleared, another partition's between them.
+TEST_LONG=1: more of them.
 """
 
 import json
+import os
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -24,6 +26,7 @@ from core.state.partition import Partition
 from core.state.supply.supply import Supply
 from tests.core.world import TENSOR, add, new_engine, write
 
+LONG = os.environ.get("TEST_LONG") == "1"
 BIG = 2**53  # beyond it a float64 confuses integers
 WEIGHTS = (None, "7", True, 0, 1, 2.5, 2.5, -1, 10, BIG + 1, BIG, -BIG - 1, float(BIG))
 ROW = st.tuples(
@@ -35,7 +38,7 @@ ROWS = st.lists(ROW, max_size=24)
 
 # One suite, many subclasses: that is the point of it, and without a database nothing is replayed across them.
 each_state = settings(
-    max_examples=40,
+    max_examples=200 if LONG else 25,
     derandomize=True,
     deadline=None,
     database=None,
