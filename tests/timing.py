@@ -13,21 +13,26 @@ import pytest
 # The longest first: a long one that begins last leaves the other workers idle. A run prints what belongs here.
 LONGEST = (
     "storage",
-    "tests/core/test_devices.py",
     "tests/bench/test_smoke.py",
     "tests/contracts/test_samplers.py",
     "tests/model/test_model.py",
+    "tests/core/test_devices.py",
     "tests/crash/test_failpoints.py",
+    "tests/client/test_taken_values.py",
+    "tests/faults/test_damage.py",
+    "tests/app/test_schemathesis.py",
+    "tests/client/test_loops.py",
     "tests/docs/test_code_blocks.py",
     "tests/app/test_life.py",
     "tests/examples/test_grpo.py",
-    "tests/app/test_schemathesis.py",
-    "tests/faults/test_damage.py",
+    "tests/examples/test_learning.py",
+    "tests/client/test_batch.py",
+    "tests/client/test_relayed.py",
+    "tests/crash/test_resume.py",
     "tests/app/test_docs_page.py",
     "tests/crash/test_checkpoints.py",
     "tests/app/test_compaction.py",
     "tests/faults/test_large_bodies.py",
-    "tests/crash/test_resume.py",
 )
 MOST_SHOWN = 10
 BUDGET_S = 480  # twice what a whole run may take on two idle cores
