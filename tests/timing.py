@@ -12,6 +12,8 @@ import pytest
 
 # The longest first: a long one that begins last leaves the other workers idle. A run prints what belongs here.
 LONGEST = (
+    "tests/examples/test_grpo.py",
+    "tests/examples/test_learning.py",
     "storage",
     "tests/bench/test_smoke.py",
     "tests/contracts/test_samplers.py",
@@ -24,8 +26,6 @@ LONGEST = (
     "tests/client/test_loops.py",
     "tests/docs/test_code_blocks.py",
     "tests/app/test_life.py",
-    "tests/examples/test_grpo.py",
-    "tests/examples/test_learning.py",
     "tests/client/test_batch.py",
     "tests/client/test_relayed.py",
     "tests/crash/test_resume.py",

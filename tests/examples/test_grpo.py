@@ -1,6 +1,7 @@
 """The training as a person runs it: it learns although its processes die, and goes on after all of them died.
 
-A run of 20 s on two idle cores; with TEST_LONG=1 also one without a signal, and one on openYuanrong.
+A run of 20 s on two idle cores; with TEST_LONG=1 also one that is killed whole and goes on, one without a signal, and
+one on openYuanrong.
 """
 
 import json
@@ -66,6 +67,7 @@ def test_it_learns_on_openyuanrong(tmp_path: Path) -> None:
     check_account(said, 100)
 
 
+@pytest.mark.skipif(not LONG, reason="TEST_LONG=1 runs it: test_progress.py has the parts")
 def test_after_all_died_it_goes_on_from_checkpoints_of_both(tmp_path: Path) -> None:
     folder, plot = tmp_path / "run", str(tmp_path / "plot.svg")
     command = [*COMMAND, "--steps", "24", "--folder", str(folder), "--plot", plot]
