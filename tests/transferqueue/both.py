@@ -9,7 +9,7 @@ from bench.peers.venv import PeerMissing
 
 VERSION = os.environ.get("TEST_TRANSFERQUEUE_VERSION", "0.1.11")
 wanted = pytest.mark.skipif(
-    os.environ.get("TEST_TRANSFERQUEUE") != "1",
+    os.environ.get("TEST_TRANSFERQUEUE") not in ("1", "all"),
     reason="takes minutes and a venv with TransferQueue: .ci/run asks for it",
 )
 
