@@ -12,6 +12,8 @@ from core.state.kept_replies import MAX_KEPT_BYTES
 from .version import VERSION
 
 PREFIX = "BATCHMETA_"
+# What the client and the benchmark read: they may be set where a service is started.
+OTHERS = ("BATCHMETA_URL", "BATCHMETA_JOB", "BATCHMETA_ANY_TRANSFERQUEUE", "BATCHMETA_BENCH_")
 VERIFY = "--verify"
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
@@ -149,7 +151,9 @@ class Settings:
 def load(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
     """Flags before environment before defaults. Raises SettingsRefused."""
     known = {setting.variable for setting in SETTINGS}
-    stray = sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
+    stray = sorted(
+        name for name in environment if name.startswith(PREFIX) and name not in known and not name.startswith(OTHERS)
+    )
     if stray:
         raise SettingsRefused(f"{stray[0]} is no setting: use one of {', '.join(sorted(known))}")
     flags = vars(_parser().parse_args(arguments))

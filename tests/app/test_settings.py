@@ -160,3 +160,8 @@ def test_a_bind_beyond_loopback_must_be_meant(host: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
 def test_loopback_needs_no_more(host: str) -> None:
     assert load(["--host", host], {}).host == host
+
+
+def test_what_the_client_reads_may_be_set_where_a_service_starts() -> None:
+    others = ("BATCHMETA_URL", "BATCHMETA_JOB", "BATCHMETA_ANY_TRANSFERQUEUE", "BATCHMETA_BENCH_CACHE")
+    assert load([], dict.fromkeys(others, "x")) == load([], {})

@@ -100,8 +100,8 @@ def test_the_ticker_serves_and_says_how_late_it_was(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench.ticker", "--out", str(out), "--", "--port", "0", "--journal", "memory:"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        while "API docs" not in process.stdout.readline():
-            pass
+        while "API docs" not in (line := process.stdout.readline()):
+            assert line, "it ended before it served"
         time.sleep(0.3)  # ticks
         process.send_signal(signal.SIGUSR1)
         time.sleep(0.3)
