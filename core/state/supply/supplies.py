@@ -23,8 +23,8 @@ Key = tuple[str, tuple[str, ...], Where | None]
 
 
 @dataclass(slots=True)
-class Kept:
-    """What there is from the first supply on: before that nobody needs to know what changed."""
+class KeptSupplies:
+    """The supplies of a partition and what they share, from the first supply on: before it no change need be noted."""
 
     supplies: WeakValueDictionary[Key, Supply] = field(default_factory=WeakValueDictionary)
     ready: WeakValueDictionary[tuple[str, ...], Ready] = field(default_factory=WeakValueDictionary)
@@ -39,7 +39,7 @@ class Supplies:
 
     def __init__(self) -> None:
         self._recent: dict[Key, Supply] = {}
-        self.kept: Kept | None = None
+        self.kept: KeptSupplies | None = None
         self.news: News | None = None  # for the calls that wait; None while none does
 
     def of(self, table: Table, task: str, fields: tuple[str, ...], where: Where | None) -> Supply:
@@ -51,7 +51,7 @@ class Supplies:
     def begun(self, table: Table, task: str, fields: tuple[str, ...], where: Where | None) -> Supply:
         """The one of these, which may be far behind."""
         key = (task, fields, where)
-        kept = self.kept = self.kept or Kept()
+        kept = self.kept = self.kept or KeptSupplies()
         found = self._recent.pop(key, None) or kept.supplies.get(key)
         if found is None:
             found = kept.supplies[key] = _made(kept, table, *key)
@@ -151,7 +151,7 @@ class Supplies:
         self.tell_all()
 
 
-def _made(kept: Kept, table: Table, task: str, fields: tuple[str, ...], where: Where | None) -> Supply:
+def _made(kept: KeptSupplies, table: Table, task: str, fields: tuple[str, ...], where: Where | None) -> Supply:
     ready = kept.ready.get(fields)
     if ready is None:
         ready = kept.ready[fields] = Ready(table.mask_of(fields))
@@ -161,6 +161,6 @@ def _made(kept: Kept, table: Table, task: str, fields: tuple[str, ...], where: W
     return Supply(task, fields, kept.marks, ready, passing)
 
 
-def _kept_bytes(kept: Kept, rows: int) -> int:
+def _kept_bytes(kept: KeptSupplies, rows: int) -> int:
     each = _ROW * len(kept.supplies) + len(kept.ready) + len(kept.passing)
     return rows * (each + _INDEX_ROW * len(kept.marks.indexes))
